@@ -1,0 +1,28 @@
+# Two targets do everything on a fresh Debian or Ubuntu machine with a Rust toolchain: `make demo`, `make test`.
+
+TOLL := target/release/toll
+
+.PHONY: demo test lint build clean
+
+## demo: install what is missing, build, measure what a sidecar pair costs
+demo:
+	scripts/setup
+	cargo build --release --locked --bin toll
+	$(TOLL) run mesher --quick
+
+## test: install what is missing, run every test that this machine allows
+test:
+	scripts/setup test
+	scripts/test
+
+## lint: formatting and clippy, warnings denied
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+## build: the command, for use
+build:
+	cargo build --release --locked
+
+clean:
+	cargo clean

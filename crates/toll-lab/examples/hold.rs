@@ -1,0 +1,50 @@
+//! Brings a client and a server up at the isolation level of the first argument, says so, and stays: the
+//! process that the tests of clean-up kill.
+//!
+//! `hold LEVEL SERVICE_PROGRAM FOLDER`
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toll_lab::{BuiltIn, DataPlane, Deployment, Isolation, Lab, LocalOptions, Program, Service};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [level, service, folder] = &arguments[..] else {
+        return Err("hold LEVEL SERVICE_PROGRAM FOLDER".into());
+    };
+    let folder = PathBuf::from(folder);
+    let lab = Lab::local(LocalOptions {
+        isolation: Isolation::ALL.into_iter().find(|known| known.to_string() == *level),
+        service: vec![service.into()],
+        load: vec!["sleep".into(), "600".into()],
+        envoy: None,
+        realtime: false,
+        work_dir: folder.join("lab"),
+    })?;
+    let mut environment = lab.up(&deployment(), &folder.join("logs"))?;
+    let _load = environment.start_load(b"")?;
+    writeln!(std::io::stdout(), "up")?;
+    std::thread::sleep(Duration::from_secs(600));
+    Ok(environment.down()?)
+}
+
+fn deployment() -> Deployment {
+    Deployment {
+        name: "held".into(),
+        entry: "client".into(),
+        services: vec![service("client", 19_000, &["server"]), service("server", 19_999, &[])],
+        data_plane: DataPlane::Bare,
+    }
+}
+
+fn service(name: &str, port: u16, calls: &[&str]) -> Service {
+    let behaviour = BuiltIn { work: Duration::ZERO, reply_bytes: 5, status: 200, stall: None };
+    Service {
+        name: name.into(),
+        port,
+        program: Program::BuiltIn(behaviour),
+        calls: calls.iter().map(|c| (*c).to_owned()).collect(),
+    }
+}

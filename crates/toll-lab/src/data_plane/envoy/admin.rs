@@ -1,0 +1,155 @@
+//! Reads a running Envoy over its admin socket, and turns its statistics into neutral counters.
+//!
+//! Statistics: <https://www.envoyproxy.io/docs/envoy/v1.40.0/operations/admin>.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::bootstrap::{INBOUND_MTLS, INBOUND_PLAINTEXT, callee_of};
+use crate::data_plane::http::{self, Answer, HttpError};
+use crate::data_plane::{CallCounters, DataPlaneError, SidecarCounters};
+
+/// The admin interface is given this long for each read.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Only what [`translate`] reads: the whole list would cost the proxy several times as much.
+const STATS: &str = "/stats?format=json&usedonly&type=Counters\
+    &filter=^(http\\.inbound_.*\\.downstream_rq_total\
+    |cluster\\.outbound.*\\.(upstream_rq_total|upstream_rq_retry|upstream_cx_total\
+    |upstream_cx_connect_fail|ssl\\.handshake))$";
+
+/// Whether the Envoy is live. A socket that is not there yet means no.
+pub(in crate::data_plane) fn ready(socket: &Path) -> Result<bool, DataPlaneError> {
+    match ask(socket, "/ready") {
+        Ok(answer) => Ok(answer.status == 200),
+        Err(HttpError::Io(error)) if not_there_yet(&error) => Ok(false),
+        Err(source) => Err(failed(socket, "/ready", source)),
+    }
+}
+
+/// The counters that a proof needs.
+pub(in crate::data_plane) fn counters(socket: &Path) -> Result<SidecarCounters, DataPlaneError> {
+    let stats: Stats = ask_json(socket, STATS, "/stats")?;
+    Ok(translate(&stats))
+}
+
+#[derive(Debug, Deserialize)]
+struct Stats {
+    stats: Vec<Stat>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Stat {
+    name: String,
+    value: u64,
+}
+
+/// A counter that is not listed was never used, so it is zero.
+fn translate(stats: &Stats) -> SidecarCounters {
+    let mut counters = SidecarCounters::default();
+    for Stat { name, value } in &stats.stats {
+        if let Some(rest) = name.strip_prefix("cluster.") {
+            count_call(&mut counters.calls, rest, *value);
+        } else if *name == format!("http.{INBOUND_MTLS}.downstream_rq_total") {
+            counters.inbound_mtls = *value;
+        } else if *name == format!("http.{INBOUND_PLAINTEXT}.downstream_rq_total") {
+            counters.inbound_plaintext = *value;
+        }
+    }
+    counters
+}
+
+/// `stat` is `<cluster>.<counter>`; neither service names nor Envoy's counters have to be free of dots.
+fn count_call(calls: &mut BTreeMap<String, CallCounters>, stat: &str, value: u64) {
+    type Field = fn(&mut CallCounters) -> &mut u64;
+    const FIELDS: [(&str, Field); 5] = [
+        (".upstream_rq_total", |call| &mut call.requests),
+        (".upstream_rq_retry", |call| &mut call.retries),
+        (".upstream_cx_total", |call| &mut call.connections),
+        (".upstream_cx_connect_fail", |call| &mut call.failed_connections),
+        (".ssl.handshake", |call| &mut call.handshakes),
+    ];
+    for (suffix, field) in FIELDS {
+        if let Some(callee) = stat.strip_suffix(suffix).and_then(callee_of) {
+            *field(calls.entry(callee.to_owned()).or_default()) = value;
+        }
+    }
+}
+
+fn ask_json<T: for<'a> Deserialize<'a>>(
+    socket: &Path,
+    query: &str,
+    path: &'static str,
+) -> Result<T, DataPlaneError> {
+    let answer = ask(socket, query).map_err(|source| failed(socket, path, source))?;
+    if answer.status != 200 {
+        let (socket, status) = (socket.to_owned(), answer.status);
+        return Err(DataPlaneError::AdminStatus { socket, path, status });
+    }
+    serde_json::from_slice(&answer.body).map_err(|source| DataPlaneError::AdminForm {
+        socket: socket.to_owned(),
+        path,
+        source,
+    })
+}
+
+fn ask(socket: &Path, query: &str) -> Result<Answer, HttpError> {
+    let stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    http::get(stream, "admin", query)
+}
+
+fn not_there_yet(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+}
+
+fn failed(socket: &Path, path: &'static str, source: HttpError) -> DataPlaneError {
+    DataPlaneError::Admin { socket: socket.to_owned(), path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn translated(stats: &[(&str, u64)]) -> SidecarCounters {
+        let stats = stats.iter().map(|(name, value)| Stat { name: (*name).into(), value: *value });
+        translate(&Stats { stats: stats.collect() })
+    }
+
+    #[test]
+    fn the_two_inbound_chains_are_counted_apart() {
+        let counters = translated(&[
+            ("http.inbound_mtls.downstream_rq_total", 7),
+            ("http.inbound_plaintext.downstream_rq_total", 3),
+        ]);
+        assert_eq!((counters.inbound_mtls, counters.inbound_plaintext), (7, 3));
+    }
+
+    #[test]
+    fn calls_go_to_the_service_that_the_cluster_names_dots_included() {
+        let counters = translated(&[
+            ("cluster.outbound|9999||server.upstream_rq_total", 5),
+            ("cluster.outbound|80||db.example.ssl.handshake", 2),
+        ]);
+        assert_eq!(counters.call("server").requests, 5);
+        assert_eq!(counters.call("db.example").handshakes, 2);
+    }
+
+    #[test]
+    fn the_cluster_of_the_application_is_no_call() {
+        let counters = translated(&[("cluster.inbound|9999||.upstream_rq_total", 5)]);
+        assert_eq!(counters, SidecarCounters::default());
+    }
+
+    #[test]
+    fn a_socket_that_is_not_there_yet_is_not_ready() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!ready(&dir.path().join("none.sock")).unwrap());
+    }
+}

@@ -1,0 +1,150 @@
+//! Where a proxy takes connections: Envoy listeners, their filter chains, and the HTTP connection manager.
+
+use std::net::SocketAddrV4;
+
+use serde_json::{Value, json};
+
+use super::{socket_address, typed};
+use crate::data_plane::path_proof::SIDECAR_SERVER;
+
+/// Which way a listener's traffic goes, seen from the pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Inbound,
+    Outbound,
+}
+
+/// A listener without any special way to get at connections; callers add such fields.
+pub(super) fn listener(
+    name: &str,
+    direction: Direction,
+    address: SocketAddrV4,
+    filter_chains: Vec<Value>,
+) -> Value {
+    json!({
+        "name": name,
+        "traffic_direction": match direction {
+            Direction::Inbound => "INBOUND",
+            Direction::Outbound => "OUTBOUND",
+        },
+        "address": socket_address(address),
+        "filter_chains": filter_chains,
+    })
+}
+
+/// Which connections a filter chain takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Accepts<'a> {
+    /// TLS with one of these protocols offered in ALPN.
+    Tls(&'a [&'a str]),
+    /// Connections that do not begin with a TLS hello.
+    Plaintext,
+}
+
+/// A filter chain that takes only what `accepts` says, and only for `port` when given.
+pub(super) fn matched_chain(
+    name: &str,
+    accepts: Accepts<'_>,
+    port: Option<u16>,
+    filter: Value,
+) -> Value {
+    let mut condition = match accepts {
+        Accepts::Tls(alpn) => json!({"transport_protocol": "tls", "application_protocols": alpn}),
+        Accepts::Plaintext => json!({"transport_protocol": "raw_buffer"}),
+    };
+    if let Some(port) = port {
+        condition["destination_port"] = json!(port);
+    }
+    json!({"name": name, "filter_chain_match": condition, "filters": [filter]})
+}
+
+/// A filter chain that takes every connection.
+pub(super) fn open_chain(filter: Value) -> Value {
+    json!({"filters": [filter]})
+}
+
+/// Passes bytes on without a look at them.
+pub(super) fn tcp_proxy(stat_prefix: &str, cluster: &str) -> Value {
+    let kind = "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy";
+    json!({
+        "name": "envoy.filters.network.tcp_proxy",
+        "typed_config": typed(kind, json!({"stat_prefix": stat_prefix, "cluster": cluster})),
+    })
+}
+
+/// Speaks HTTP. `stat_prefix` names its counters.
+///
+/// Access log and tracing are off, as in the published studies ("telemetry off").
+pub(super) fn http_connection_manager(
+    direction: Direction,
+    stat_prefix: &str,
+    virtual_hosts: Vec<Value>,
+) -> Value {
+    let mut fields = json!({
+        "stat_prefix": stat_prefix,
+        "codec_type": "AUTO",
+        "server_name": SIDECAR_SERVER,
+        "normalize_path": true,
+        "use_remote_address": false,
+        "stream_idle_timeout": "0s",
+        "route_config": {"name": stat_prefix, "virtual_hosts": virtual_hosts},
+        "http_filters": http_filters(),
+    });
+    if direction == Direction::Inbound {
+        // Tells the application who calls; the outbound side removes what an application makes up.
+        fields["forward_client_cert_details"] = json!("APPEND_FORWARD");
+        fields["set_current_client_cert_details"] =
+            json!({"subject": true, "dns": true, "uri": true});
+    }
+    let kind = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
+    json!({
+        "name": "envoy.filters.network.http_connection_manager",
+        "typed_config": typed(kind, fields),
+    })
+}
+
+/// Sends every request for one of `domains` to `cluster`.
+pub(super) fn virtual_host(name: &str, domains: &[String], route: Value) -> Value {
+    let every_path = json!({"match": {"prefix": "/"}, "route": route});
+    json!({"name": name, "domains": domains, "routes": [every_path]})
+}
+
+/// A route without a time limit.
+pub(super) fn route(cluster: &str) -> Value {
+    json!({"cluster": cluster, "timeout": "0s"})
+}
+
+/// A route that tries again as Istio does: only where the request cannot have had an effect.
+pub(super) fn route_with_retries(cluster: &str) -> Value {
+    let mut route = route(cluster);
+    route["retry_policy"] = json!({
+        "retry_on": "connect-failure,refused-stream,unavailable,cancelled",
+        "num_retries": 2,
+    });
+    route
+}
+
+/// The filters that Istio puts into every sidecar and that Envoy itself has.
+fn http_filters() -> Vec<Value> {
+    [("fault", "HTTPFault"), ("cors", "Cors"), ("router", "Router")]
+        .map(|(name, message)| {
+            let kind = format!("envoy.extensions.filters.http.{name}.v3.{message}");
+            json!({"name": format!("envoy.filters.http.{name}"), "typed_config": typed(&kind, json!({}))})
+        })
+        .to_vec()
+}
+
+/// Reads the address that a redirected connection was meant for.
+pub(super) fn original_destination() -> Value {
+    listener_filter("original_dst", "OriginalDst")
+}
+
+/// Looks at the first bytes, to tell TLS from plaintext and to read ALPN.
+pub(super) fn tls_inspector() -> Value {
+    listener_filter("tls_inspector", "TlsInspector")
+}
+
+fn listener_filter(name: &str, message: &str) -> Value {
+    let kind = format!("envoy.extensions.filters.listener.{name}.v3.{message}");
+    json!({"name": format!("envoy.filters.listener.{name}"), "typed_config": typed(&kind, json!({}))})
+}

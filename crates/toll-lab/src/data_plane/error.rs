@@ -1,0 +1,54 @@
+//! What can go wrong between a deployment and its proxies.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::http::HttpError;
+
+/// Why sidecars cannot be planned, given an identity, or read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DataPlaneError {
+    #[error("no addresses for the pod of service `{service}`")]
+    PodWithoutAddresses { service: String },
+    #[error("no listener for the calls of `{caller}` to `{callee}`")]
+    CallWithoutListener { caller: String, callee: String },
+    #[error("the admin socket's path has {length} bytes, a socket's path holds {limit}: {path}")]
+    AdminSocketPathTooLong { path: PathBuf, length: usize, limit: usize },
+    #[error("cannot write the proxy's configuration as YAML")]
+    Unwritable(#[source] serde_saphyr::ser::Error),
+    #[error("cannot make the identity of `{service}`")]
+    Certificate { service: String, source: rcgen::Error },
+    #[error("cannot write {path}")]
+    WriteIdentity { path: PathBuf, source: io::Error },
+    #[error("cannot read {path} of the proxy at {socket}")]
+    Admin { socket: PathBuf, path: &'static str, source: HttpError },
+    #[error("the proxy at {socket} answered {path} with status {status}")]
+    AdminStatus { socket: PathBuf, path: &'static str, status: u16 },
+    #[error("the proxy at {socket} answered {path} in an unknown form")]
+    AdminForm { socket: PathBuf, path: &'static str, source: serde_json::Error },
+}
+
+impl DataPlaneError {
+    /// What the user can do about it.
+    pub(crate) fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::AdminSocketPathTooLong { .. } => {
+                "set TMPDIR to a folder with a shorter path, for instance /tmp"
+            }
+            Self::WriteIdentity { .. } => {
+                "check that the run's folder is writable and its disk is not full"
+            }
+            Self::Admin { .. } | Self::AdminStatus { .. } => {
+                "read the proxy's log in the run's directory, under trials/*/logs or knee/: it has probably ended"
+            }
+            Self::AdminForm { .. } => {
+                "check that the proxy is an Envoy 1.40: `toll doctor` shows which one is used"
+            }
+            Self::PodWithoutAddresses { .. }
+            | Self::CallWithoutListener { .. }
+            | Self::Unwritable(_)
+            | Self::Certificate { .. } => return None,
+        };
+        Some(text.to_owned())
+    }
+}

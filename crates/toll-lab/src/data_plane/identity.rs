@@ -1,0 +1,217 @@
+//! Turns the services of a deployment into workload identities: a certificate authority for the run, and for
+//! each service a key and a certificate that carries its SPIFFE ID
+//! (<https://github.com/spiffe/spiffe/blob/main/standards/X509-SVID.md>).
+//!
+//! Keys are ECDSA P-256. Istio's default is RSA-2048; the kind of key matters per handshake only, and a
+//! measured window with keep-alive has next to none.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use rcgen::string::Ia5String;
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
+};
+
+use super::{Bypass, Capture, DataPlaneError, Topology};
+use crate::deployment::Deployment;
+
+/// All identities of a run are in this trust domain.
+pub(super) const TRUST_DOMAIN: &str = "cluster.local";
+
+/// The identity of a service.
+pub(super) fn spiffe_id(service: &str) -> String {
+    format!("spiffe://{TRUST_DOMAIN}/ns/default/sa/{service}")
+}
+
+/// Where the identities of a run are kept.
+#[derive(Debug, Clone)]
+pub(super) struct IdentityFiles {
+    folder: PathBuf,
+}
+
+impl IdentityFiles {
+    pub(super) fn new(run_dir: &Path) -> Self {
+        Self { folder: run_dir.join("identity") }
+    }
+
+    /// The certificate of the run's authority.
+    pub(super) fn authority(&self) -> PathBuf {
+        self.folder.join("ca.crt")
+    }
+
+    /// The service's certificate, then the authority's.
+    pub(super) fn chain(&self, service: &str) -> PathBuf {
+        self.folder.join(format!("{service}.crt"))
+    }
+
+    /// The service's private key.
+    pub(super) fn key(&self, service: &str) -> PathBuf {
+        self.folder.join(format!("{service}.key"))
+    }
+}
+
+/// Writes an authority and the identity of each service under `dir`.
+///
+/// Keys can be read by the sidecars' user only. The authority's own key is forgotten.
+///
+/// # Errors
+/// When a certificate cannot be made or a file cannot be written or given to the sidecars' user.
+pub(crate) fn issue_identities(
+    deployment: &Deployment,
+    topology: &Topology,
+    dir: &Path,
+) -> Result<(), DataPlaneError> {
+    let files = IdentityFiles::new(dir);
+    let owner = proxy_user(topology.capture);
+    make_folder(&files.folder, owner)?;
+    let (certificate, issuer) = authority().map_err(|source| failed("the authority", source))?;
+    write(&files.authority(), &certificate.pem(), owner)?;
+    for service in &deployment.services {
+        let identity = leaf(&service.name, &issuer).map_err(|e| failed(&service.name, e))?;
+        let chain = format!("{}{}", identity.certificate.pem(), certificate.pem());
+        write(&files.chain(&service.name), &chain, owner)?;
+        write(&files.key(&service.name), &identity.key.serialize_pem(), owner)?;
+    }
+    Ok(())
+}
+
+/// The user that files must be given to; none when sidecars run as whoever runs toll.
+fn proxy_user(capture: Capture) -> Option<u32> {
+    match capture {
+        Capture::Transparent(Bypass::Uid(uid)) => Some(uid),
+        Capture::Transparent(Bypass::Mark(_)) | Capture::Explicit => None,
+    }
+}
+
+struct Identity {
+    key: KeyPair,
+    certificate: Certificate,
+}
+
+fn authority() -> Result<(Certificate, Issuer<'static, KeyPair>), rcgen::Error> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::OrganizationName, TRUST_DOMAIN);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?;
+    Ok((certificate, Issuer::new(params, key)))
+}
+
+/// With an empty subject, which makes the name in the URI critical (RFC 5280, section 4.2.1.6).
+fn leaf(service: &str, issuer: &Issuer<'_, KeyPair>) -> Result<Identity, rcgen::Error> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.subject_alt_names = vec![SanType::URI(Ia5String::try_from(spiffe_id(service))?)];
+    params.is_ca = IsCa::ExplicitNoCa;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages =
+        vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+    let key = KeyPair::generate()?;
+    let certificate = params.signed_by(&key, issuer)?;
+    Ok(Identity { key, certificate })
+}
+
+fn make_folder(folder: &Path, owner: Option<u32>) -> Result<(), DataPlaneError> {
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::set_permissions(folder, Permissions::from_mode(0o700)))
+        .and_then(|()| chown(folder, owner, None))
+        .map_err(|source| DataPlaneError::WriteIdentity { path: folder.to_owned(), source })
+}
+
+fn write(path: &Path, text: &str, owner: Option<u32>) -> Result<(), DataPlaneError> {
+    write_private(path, text, owner)
+        .map_err(|source| DataPlaneError::WriteIdentity { path: path.to_owned(), source })
+}
+
+fn write_private(path: &Path, text: &str, owner: Option<u32>) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o400).open(path)?;
+    file.write_all(text.as_bytes())?;
+    chown(path, owner, None)
+}
+
+fn failed(service: &str, source: rcgen::Error) -> DataPlaneError {
+    DataPlaneError::Certificate { service: service.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::os::unix::fs::MetadataExt;
+
+    use tempfile::TempDir;
+    use x509_parser::pem::Pem;
+    use x509_parser::prelude::*;
+
+    use super::*;
+    use crate::fixture::chain;
+
+    fn issued(capture: Capture) -> (TempDir, IdentityFiles) {
+        let dir = tempfile::tempdir().unwrap();
+        let topology = Topology { pods: Vec::new(), load_ip: Ipv4Addr::LOCALHOST, capture };
+        issue_identities(&chain(), &topology, dir.path()).unwrap();
+        let files = IdentityFiles::new(dir.path());
+        (dir, files)
+    }
+
+    fn pems(path: &Path) -> Vec<Pem> {
+        Pem::iter_from_buffer(&fs::read(path).unwrap()).map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn a_leaf_has_no_subject_and_one_critical_name_its_spiffe_id() {
+        let (_dir, files) = issued(Capture::Explicit);
+        let pems = pems(&files.chain("client"));
+        let leaf = pems[0].parse_x509().unwrap();
+        let names = leaf.subject_alternative_name().unwrap().unwrap();
+        assert_eq!(leaf.subject().iter().count(), 0);
+        assert!(names.critical);
+        assert_eq!(
+            names.value.general_names,
+            [GeneralName::URI("spiffe://cluster.local/ns/default/sa/client")]
+        );
+    }
+
+    #[test]
+    fn a_leaf_serves_as_server_and_as_client_and_signs_no_others() {
+        let (_dir, files) = issued(Capture::Explicit);
+        let pems = pems(&files.chain("server"));
+        let leaf = pems[0].parse_x509().unwrap();
+        let usage = leaf.extended_key_usage().unwrap().unwrap().value;
+        assert!(usage.server_auth && usage.client_auth);
+        assert!(!leaf.is_ca());
+    }
+
+    #[test]
+    fn a_chain_ends_in_the_authority_that_signed_its_leaf() {
+        let (_dir, files) = issued(Capture::Explicit);
+        let chain = pems(&files.chain("client"));
+        let authority = pems(&files.authority());
+        assert_eq!(chain[1].contents, authority[0].contents);
+        let authority = authority[0].parse_x509().unwrap();
+        assert!(authority.is_ca());
+        let leaf = chain[0].parse_x509().unwrap();
+        leaf.verify_signature(Some(authority.public_key())).unwrap();
+    }
+
+    #[test]
+    fn nobody_but_the_sidecars_user_may_read_a_key() {
+        let (_dir, files) = issued(Capture::Explicit);
+        assert_eq!(files.key("client").metadata().unwrap().mode() & 0o777, 0o400);
+    }
+
+    #[test]
+    fn files_are_given_to_the_uid_that_the_redirect_lets_through() {
+        if !nix::unistd::geteuid().is_root() {
+            eprintln!("SKIP files_are_given_to_the_uid_that_the_redirect_lets_through: not root");
+            return;
+        }
+        let (_dir, files) = issued(Capture::Transparent(Bypass::Uid(1337)));
+        assert_eq!(files.key("client").metadata().unwrap().uid(), 1337);
+    }
+}

@@ -1,0 +1,139 @@
+//! Turns a deployment and its addresses into what the sidecars need: configuration, identities and redirect
+//! rules; reads their counters, and judges from those whether the traffic took the claimed path.
+//!
+//! It starts no process and enters no namespace: `local/` does. Each proxy is one module: [`sidecar_plans`]
+//! chooses it by the deployment, while [`ready`] and [`counters`] ask Envoy, the only one so far. The shape of the sidecar is that of Istio's:
+//! <https://istio.io/latest/docs/ops/configuration/traffic-management/traffic-routing/>.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+
+use crate::deployment::{DataPlane, Deployment, SidecarProxy};
+
+mod counters;
+mod envoy;
+mod error;
+mod http;
+mod identity;
+mod path_proof;
+mod probe;
+mod redirect;
+
+pub(crate) use counters::{CallCounters, SidecarCounters};
+pub(crate) use error::DataPlaneError;
+pub(crate) use identity::issue_identities;
+pub(crate) use path_proof::{Occupants, Sight, Window, prove_bare, prove_sidecars};
+pub(crate) use probe::{PathReport, Plaintext, Walk};
+
+/// The user that a sidecar runs as when the redirect knows it by its uid; Istio's choice.
+pub(crate) const PROXY_UID: u32 = 1337;
+
+/// The mark on a sidecar's own sockets when the redirect knows it by its mark; Istio's choice.
+pub(crate) const PROXY_MARK: u32 = 0x539;
+
+/// Where transparent capture sends what an application sends.
+pub(crate) const OUTBOUND_PORT: u16 = 15001;
+
+/// Where transparent capture sends what comes in from outside of the pod.
+pub(crate) const INBOUND_PORT: u16 = 15006;
+
+/// How traffic gets into a sidecar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Capture {
+    /// The pod's firewall redirects; nobody but the proxy knows.
+    Transparent(Bypass),
+    /// Callers are given the sidecars' own addresses.
+    Explicit,
+}
+
+/// Whose traffic the redirect lets through: the proxy's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bypass {
+    /// Sockets of this user.
+    Uid(u32),
+    /// Sockets with this `SO_MARK`; for user namespaces, where only one uid is mapped.
+    Mark(u32),
+}
+
+/// Where the parts of one pod listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PodAddresses {
+    /// Name of the service in the pod.
+    pub service: String,
+    /// The pod's address.
+    pub ip: Ipv4Addr,
+    /// Where the application listens.
+    pub app_port: u16,
+    /// Where the sidecar takes what the application sends, with transparent capture.
+    pub outbound_port: u16,
+    /// Where the sidecar takes what comes in.
+    pub inbound_port: u16,
+    /// With explicit capture: the sidecar's listener for each called service.
+    pub calls: BTreeMap<String, SocketAddrV4>,
+}
+
+/// Where everything listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Topology {
+    /// In the order of the deployment's services.
+    pub pods: Vec<PodAddresses>,
+    /// Where the load comes from.
+    pub load_ip: Ipv4Addr,
+    /// How traffic gets into the sidecars.
+    pub capture: Capture,
+}
+
+/// All that is needed to start the sidecar of one pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SidecarPlan {
+    /// Name of the service in the pod.
+    pub service: String,
+    /// Name of the configuration file in the run's folder, for instance `client.envoy.yaml`.
+    pub config_name: String,
+    /// Its text.
+    pub config: String,
+    /// Script for `nft -f -` inside the pod; none with explicit capture.
+    pub redirect: Option<String>,
+    /// Where the sidecar's admin interface will listen; its folder must be writable by the proxy.
+    pub admin_socket: PathBuf,
+    /// Arguments of the proxy's binary.
+    pub args: Vec<OsString>,
+}
+
+/// The sidecars of a deployment, in the order of its services; none when it is bare.
+///
+/// `dir` is the run's folder: it will hold the configurations and admin sockets, and it holds what
+/// [`issue_identities`] wrote.
+///
+/// # Errors
+/// When a socket's path is too long, or the topology lacks a pod or a call.
+pub(crate) fn sidecar_plans(
+    deployment: &Deployment,
+    topology: &Topology,
+    dir: &Path,
+) -> Result<Vec<SidecarPlan>, DataPlaneError> {
+    match deployment.data_plane {
+        DataPlane::Bare => Ok(Vec::new()),
+        DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls } => {
+            envoy::sidecar_plans(deployment, mtls, topology, dir)
+        }
+    }
+}
+
+/// Whether the sidecar takes traffic. A socket that is not there yet means no.
+///
+/// # Errors
+/// When the admin interface answers something that is not HTTP, or not at all for 5 s.
+pub(crate) fn ready(admin_socket: &Path) -> Result<bool, DataPlaneError> {
+    envoy::ready(admin_socket)
+}
+
+/// The sidecar's counters. Costs the sidecar up to 1 ms of CPU time: read before and after a window, not in it.
+///
+/// # Errors
+/// When the admin interface cannot be reached or read.
+pub(crate) fn counters(admin_socket: &Path) -> Result<SidecarCounters, DataPlaneError> {
+    envoy::counters(admin_socket)
+}

@@ -1,0 +1,86 @@
+//! Turns "whose traffic passes" into the firewall script of a pod, for `nft -f -` inside its namespace.
+//!
+//! It captures what istio-init captures: see
+//! <https://istio.io/latest/docs/ops/deployment/application-requirements/>.
+
+use super::{Bypass, INBOUND_PORT, OUTBOUND_PORT};
+
+/// Name of the table that toll owns inside a pod.
+const TABLE: &str = "toll_redirect";
+
+/// That of destination NAT; nft 1.0.6 takes its name `dstnat` in prerouting only.
+const PRIORITY: i32 = -100;
+
+/// The script that sends a pod's TCP through its sidecar.
+///
+/// Connections that were made before it is loaded keep their way (conntrack remembers it): load it before
+/// anything listens or calls.
+pub(super) fn script(bypass: Bypass) -> String {
+    let own = match bypass {
+        Bypass::Uid(uid) => format!("meta skuid {uid}"),
+        Bypass::Mark(mark) => format!("meta mark {mark:#x}"),
+    };
+    // nft 1.0.6 wants `meta l4proto tcp` in the very rule that redirects.
+    format!(
+        "\
+table ip {TABLE} {{
+  chain output {{
+    type nat hook output priority {PRIORITY}; policy accept;
+    # What the sidecar itself sends.
+    {own} return
+    # What the application sends to itself.
+    oifname \"lo\" return
+    ip daddr 127.0.0.0/8 return
+    meta l4proto tcp redirect to :{OUTBOUND_PORT}
+  }}
+  chain prerouting {{
+    type nat hook prerouting priority {PRIORITY}; policy accept;
+    meta l4proto tcp redirect to :{INBOUND_PORT}
+  }}
+}}
+"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn the_sidecar_is_known_by_its_uid() {
+        insta::assert_snapshot!(script(Bypass::Uid(1337)));
+    }
+
+    #[test]
+    fn the_sidecar_is_known_by_its_mark() {
+        insta::assert_snapshot!(script(Bypass::Mark(0x539)));
+    }
+
+    #[test]
+    fn the_kernel_takes_both_scripts() {
+        let possible = in_a_new_network(&["nft", "list", "ruleset"], "");
+        if let Err(why) = possible {
+            eprintln!("SKIP the_kernel_takes_both_scripts: {why}");
+            return;
+        }
+        for bypass in [Bypass::Uid(0), Bypass::Mark(0x539)] {
+            in_a_new_network(&["nft", "-f", "-"], &script(bypass)).unwrap();
+        }
+    }
+
+    /// Runs a command in a user and network namespace of its own; an error is what it printed.
+    fn in_a_new_network(command: &[&str], stdin: &str) -> Result<(), String> {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--user", "--map-root-user", "--net"]).args(command);
+        unshare.env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
+        unshare.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = unshare.spawn().map_err(|error| error.to_string())?;
+        child.stdin.take().unwrap().write_all(stdin.as_bytes()).map_err(|e| e.to_string())?;
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() { Ok(()) } else { Err(said) }
+    }
+}

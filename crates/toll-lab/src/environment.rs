@@ -1,0 +1,140 @@
+//! A deployment that runs: where it answers, what it uses, which way its traffic takes, and its load.
+
+use std::time::Duration;
+
+use crate::fake::{FakeEnvironment, FakeLoad};
+use crate::local::{LocalEnvironment, LocalLoad};
+use crate::{LabError, Proof, Sample};
+
+/// A deployment that runs. Dropping it takes it down; [`Environment::down`] also tells whether that worked.
+#[derive(Debug)]
+pub struct Environment(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Local(Box<LocalEnvironment>),
+    Fake(Box<FakeEnvironment>),
+}
+
+impl Environment {
+    pub(crate) fn local(environment: LocalEnvironment) -> Self {
+        Self(Kind::Local(Box::new(environment)))
+    }
+
+    pub(crate) fn fake(environment: FakeEnvironment) -> Self {
+        Self(Kind::Fake(Box::new(environment)))
+    }
+
+    /// The URL that the load calls, valid in the load's pod.
+    pub fn entry_url(&self) -> String {
+        match &self.0 {
+            Kind::Local(environment) => environment.entry_url(),
+            Kind::Fake(environment) => environment.entry_url(),
+        }
+    }
+
+    /// The counters of all components and of the host, now.
+    pub fn sample(&mut self) -> Sample {
+        match &mut self.0 {
+            Kind::Local(environment) => environment.sample(),
+            Kind::Fake(environment) => environment.sample(),
+        }
+    }
+
+    /// Starts the load program in the load's pod. One at a time: a second takes the first's counters over.
+    ///
+    /// # Errors
+    /// When it cannot be started or does not take the plan.
+    pub fn start_load(&mut self, plan_json: &[u8]) -> Result<LoadProcess, LabError> {
+        match &mut self.0 {
+            Kind::Local(environment) => {
+                environment.start_load(plan_json).map(|load| LoadProcess(Load::Local(load)))
+            }
+            Kind::Fake(environment) => {
+                Ok(LoadProcess(Load::Fake(environment.start_load(plan_json))))
+            }
+        }
+    }
+
+    /// Probes the path and reads the data plane's counters. Nothing may be under load meanwhile.
+    ///
+    /// # Errors
+    /// When a probe or a counter gives no result.
+    pub fn open_proof(&mut self) -> Result<(), LabError> {
+        match &mut self.0 {
+            Kind::Local(environment) => environment.open_proof(),
+            Kind::Fake(_) => Ok(()),
+        }
+    }
+
+    /// Reads the counters and probes again, and judges whether `requests`, sent since [`Self::open_proof`], all
+    /// took the path of the variant and nothing else came. Nothing may be under load meanwhile.
+    ///
+    /// # Errors
+    /// When the proof is not open, or a counter gives no result. A wrong path is not an error but a claim
+    /// that does not hold.
+    pub fn close_proof(&mut self, requests: u64) -> Result<Proof, LabError> {
+        match &mut self.0 {
+            Kind::Local(environment) => environment.close_proof(requests),
+            Kind::Fake(environment) => Ok(environment.proof()),
+        }
+    }
+
+    /// A component that ended by itself: which, how, and its last log lines.
+    pub fn crashed(&mut self) -> Option<LabError> {
+        match &self.0 {
+            Kind::Local(environment) => environment.crashed(),
+            Kind::Fake(_) => None,
+        }
+    }
+
+    /// Ends all processes and removes all that the lab made for this deployment.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub fn down(self) -> Result<(), LabError> {
+        match self.0 {
+            Kind::Local(environment) => environment.down(),
+            Kind::Fake(_) => Ok(()),
+        }
+    }
+}
+
+/// A load program that runs. Dropping it does not end it: the environment does.
+#[derive(Debug)]
+pub struct LoadProcess(Load);
+
+#[derive(Debug)]
+enum Load {
+    Local(LocalLoad),
+    Fake(FakeLoad),
+}
+
+/// What the load program said.
+#[derive(Debug)]
+pub enum NextLine {
+    /// A line of its stdout, without the line break.
+    Line(String),
+    /// Nothing in the given time.
+    Quiet,
+    /// It has ended, and all its lines were given; an error when its status was not 0.
+    Ended(Result<(), LabError>),
+}
+
+impl LoadProcess {
+    /// The next line, waiting up to `wait` for it.
+    pub fn next_line(&mut self, wait: Duration) -> NextLine {
+        match &mut self.0 {
+            Load::Local(load) => load.next_line(wait),
+            Load::Fake(load) => load.next_line(),
+        }
+    }
+
+    /// Ends it at once.
+    pub fn kill(&mut self) {
+        match &mut self.0 {
+            Load::Local(load) => load.kill(),
+            Load::Fake(load) => load.kill(),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What can go wrong in a lab, and what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::data_plane::DataPlaneError;
+use crate::local::{Ending, Holder, Isolation, Reason};
+
+/// Why the lab cannot do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The isolation level that was asked for.
+    #[error("isolation level `{isolation}` is not possible here: {reason}")]
+    IsolationImpossible {
+        /// The level.
+        isolation: Isolation,
+        /// Why.
+        #[source]
+        reason: Reason,
+    },
+    /// Real-time scheduling was asked for.
+    #[error("real-time scheduling is not permitted here")]
+    RealtimeRefused(#[source] io::Error),
+    /// A bridge has a bounded number of ports.
+    #[error("{services} services are too many for one machine, {most} is the most")]
+    TooManyServices {
+        /// In the deployment.
+        services: usize,
+        /// The bound.
+        most: usize,
+    },
+    /// A deployment names a service that it does not have.
+    #[error("there is no service `{0}`")]
+    UnknownService(String),
+    /// With loopback isolation services use the ports of the host.
+    #[error("port {port} of service `{service}` is taken{}", .holder.as_ref().map_or(String::new(), |h| format!(" by {h}")))]
+    PortInUse {
+        /// The port.
+        port: u16,
+        /// Who wants it.
+        service: String,
+        /// Who has it, when that can be seen.
+        holder: Option<Holder>,
+    },
+    /// The deployment has sidecars, and there is no binary for them.
+    #[error("there is no Envoy binary")]
+    EnvoyMissing,
+    /// Sidecars run as a user of their own, who must reach their files.
+    #[error("the sidecars' user cannot enter {0}")]
+    WorkDirClosed(PathBuf),
+    /// A file or directory of the lab cannot be made.
+    #[error("cannot write {path}")]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The ledger that lets a later run clean up.
+    #[error("cannot keep the ledger of what the lab makes")]
+    Ledger(#[source] io::Error),
+    /// Without them nothing can be said of what the machine used beyond the components.
+    #[error("cannot read the machine's counters in /proc/stat")]
+    HostCounters(#[source] io::Error),
+    /// The namespaces of the pods.
+    #[error("cannot make the pods' namespaces")]
+    Namespaces(#[source] io::Error),
+    /// A system program refused what the lab needs.
+    #[error("`{program}` cannot set up {pod}: {message}")]
+    Tool {
+        /// `ip` or `nft`.
+        program: &'static str,
+        /// Whose network.
+        pod: String,
+        /// What it says.
+        message: String,
+    },
+    /// A component's program.
+    #[error("cannot start {component}: {}", .program.display())]
+    Start {
+        /// For instance `client sidecar`.
+        component: String,
+        /// Its program.
+        program: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A component ended although nobody asked it to.
+    #[error("{component} ended by itself with {ending}{}", log_words(.log))]
+    Crashed {
+        /// For instance `client sidecar`.
+        component: String,
+        /// How.
+        ending: Ending,
+        /// The last lines that it wrote.
+        log: Vec<String>,
+    },
+    /// A component did not become ready.
+    #[error("{component} was not ready after {waited_s} s{}", log_words(.log))]
+    NotReady {
+        /// For instance `client sidecar`.
+        component: String,
+        /// How long the lab waited.
+        waited_s: u64,
+        /// The last lines that it wrote.
+        log: Vec<String>,
+    },
+    /// The probe program gave no result.
+    #[error("the probe of {target} gave no result: {message}")]
+    Probe {
+        /// An address.
+        target: String,
+        /// What it said instead.
+        message: String,
+    },
+    /// A proof was closed that had not been opened.
+    #[error("the proof was not opened")]
+    ProofNotOpen,
+    /// The load program's pipes.
+    #[error("cannot speak with the load program{}", log_words(.log))]
+    LoadPipe {
+        /// What the system says.
+        source: io::Error,
+        /// The last lines that it wrote to stderr.
+        log: Vec<String>,
+    },
+    /// Sidecars, identities, counters.
+    #[error(transparent)]
+    DataPlane(#[from] Box<DataPlaneFailure>),
+    /// Something outlives the lab.
+    #[error("cannot remove {}", .0.join(", "))]
+    Left(Vec<String>),
+}
+
+/// What can go wrong with sidecars, identities and their counters.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct DataPlaneFailure(DataPlaneError);
+
+impl From<DataPlaneError> for LabError {
+    fn from(error: DataPlaneError) -> Self {
+        Self::DataPlane(Box::new(DataPlaneFailure(error)))
+    }
+}
+
+impl LabError {
+    /// What the user can do about it, with the command or key to type.
+    pub fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::IsolationImpossible { reason, .. } => return reason.help(),
+            Self::DataPlane(failure) => return failure.0.help(),
+            Self::RealtimeRefused(_) => {
+                "run under sudo outside of a child `cpu` cgroup, or leave `--realtime` out"
+            }
+            Self::TooManyServices { .. } => "use fewer replicas, or `--on kubernetes`",
+            Self::PortInUse { .. } => {
+                "end that program, change the service's port, or choose `--isolation rootless`"
+            }
+            Self::EnvoyMissing => "run `toll doctor`: it says how to get Envoy",
+            Self::WorkDirClosed(_) => "set TMPDIR to a folder that every user can enter, as /tmp",
+            Self::Crashed { .. } => {
+                "the whole log is in the run's directory, under trials/*/logs or knee/"
+            }
+            Self::NotReady { .. } => {
+                "it must listen on the port that the study gives it, on all addresses; the whole log is in the run's directory, under trials/*/logs or knee/"
+            }
+            Self::Start { .. } => "check that the program is there and may be run by you",
+            Self::Left(_) => "run `toll clean`",
+            Self::Ledger(_) => {
+                "make the state folder writable: /run/toll, or $XDG_RUNTIME_DIR/toll"
+            }
+            Self::HostCounters(_) => "run where /proc is mounted and nothing hides /proc/stat",
+            Self::Write { .. } => "check that the disk is not full and the folder is writable",
+            Self::Namespaces(_) | Self::Tool { .. } => {
+                "run `toll doctor`, or choose `--isolation loopback`"
+            }
+            Self::UnknownService(_)
+            | Self::Probe { .. }
+            | Self::ProofNotOpen
+            | Self::LoadPipe { .. } => return None,
+        };
+        Some(text.to_owned())
+    }
+}
+
+fn log_words(log: &[String]) -> String {
+    match log {
+        [] => "; it wrote nothing".to_owned(),
+        lines => format!("; its last lines:\n  {}", lines.join("\n  ")),
+    }
+}

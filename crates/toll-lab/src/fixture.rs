@@ -1,0 +1,40 @@
+//! Deployments that unit tests share.
+
+use std::time::Duration;
+
+use crate::deployment::{BuiltIn, DataPlane, Deployment, Mtls, Program, Service, SidecarProxy};
+
+/// `client:9000` calls `server:9999`; no data plane.
+pub(crate) fn chain() -> Deployment {
+    Deployment {
+        name: "original".into(),
+        entry: "client".into(),
+        services: vec![service("client", 9000, &["server"]), service("server", 9999, &[])],
+        data_plane: DataPlane::Bare,
+    }
+}
+
+/// The same with an Envoy beside each service, strict mTLS.
+pub(crate) fn in_mesh(deployment: Deployment) -> Deployment {
+    let data_plane = DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls: Mtls::Strict };
+    Deployment { name: "istio".into(), data_plane, ..deployment }
+}
+
+/// The behaviour of a service that is known to be built in.
+pub(crate) fn built_in(service: &Service) -> BuiltIn {
+    match &service.program {
+        Program::BuiltIn(behaviour) => behaviour.clone(),
+        Program::Command(argv) => panic!("{argv:?} is not built in"),
+    }
+}
+
+fn service(name: &str, port: u16, calls: &[&str]) -> Service {
+    let behaviour =
+        BuiltIn { work: Duration::from_micros(300), reply_bytes: 5, status: 200, stall: None };
+    Service {
+        name: name.into(),
+        port,
+        program: Program::BuiltIn(behaviour),
+        calls: calls.iter().map(|c| (*c).to_owned()).collect(),
+    }
+}

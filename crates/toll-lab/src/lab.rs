@@ -1,0 +1,100 @@
+//! The seam: a place where deployments come up. What is above knows no namespaces, pids or cgroups.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::environment::Environment;
+use crate::fake::FakeLab;
+use crate::local::{Isolation, LocalLab};
+use crate::{Deployment, LabError};
+
+/// What the lab on this machine is made with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalOptions {
+    /// The isolation level; the best possible one when none.
+    pub isolation: Option<Isolation>,
+    /// The built-in service's program and first arguments; it takes `--config FILE` and `probe ...`.
+    pub service: Vec<OsString>,
+    /// The load program and its arguments: a JSON plan on stdin, JSON lines on stdout.
+    pub load: Vec<OsString>,
+    /// The Envoy binary; needed for deployments with sidecars.
+    pub envoy: Option<PathBuf>,
+    /// Whether all processes of the lab run as `SCHED_RR`, which starves what else the machine does.
+    pub realtime: bool,
+    /// Holds a folder for each environment. Its path must be short: sockets are below it.
+    pub work_dir: PathBuf,
+}
+
+/// One file that the lab would write for a deployment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// File name, unique in the deployment.
+    pub name: String,
+    /// Its whole text.
+    pub text: String,
+}
+
+/// A place where deployments come up.
+#[derive(Debug)]
+pub enum Lab {
+    /// This machine.
+    Local(LocalLab),
+    /// No processes at all: for tests of what uses a lab.
+    Fake(FakeLab),
+}
+
+impl Lab {
+    /// This machine as a lab; removes what killed runs left on it.
+    ///
+    /// # Errors
+    /// When a forced isolation level or real-time scheduling is not possible, or leftovers cannot be removed.
+    pub fn local(options: LocalOptions) -> Result<Self, LabError> {
+        LocalLab::new(options).map(Self::Local)
+    }
+
+    /// How far apart the pods are; `None` where that is not this machine's affair.
+    pub fn isolation(&self) -> Option<Isolation> {
+        match self {
+            Self::Local(lab) => Some(lab.isolation()),
+            Self::Fake(_) => None,
+        }
+    }
+
+    /// What the report's manifest says about the lab, in order.
+    pub fn facts(&self) -> Vec<(String, String)> {
+        match self {
+            Self::Local(lab) => lab.facts(),
+            Self::Fake(_) => vec![("isolation".to_owned(), "fake".to_owned())],
+        }
+    }
+
+    /// What a report from this lab cannot show, one sentence each.
+    pub fn lacks(&self) -> Vec<String> {
+        match self {
+            Self::Local(lab) => lab.lacks(),
+            Self::Fake(_) => vec!["no traffic: all numbers are made up".to_owned()],
+        }
+    }
+
+    /// The files that `deployment` would come up with. Touches nothing.
+    ///
+    /// # Errors
+    /// When the deployment asks for what the lab does not have.
+    pub fn render(&self, deployment: &Deployment) -> Result<Vec<Rendered>, LabError> {
+        match self {
+            Self::Local(lab) => lab.render(deployment),
+            Self::Fake(lab) => Ok(lab.render(deployment)),
+        }
+    }
+
+    /// Brings `deployment` up and waits, up to a bound, until it answers; each process logs to a file in `logs`.
+    ///
+    /// # Errors
+    /// When a step fails; what was made until then is removed.
+    pub fn up(&self, deployment: &Deployment, logs: &Path) -> Result<Environment, LabError> {
+        match self {
+            Self::Local(lab) => lab.up(deployment, logs).map(Environment::local),
+            Self::Fake(lab) => Ok(Environment::fake(lab.up(deployment))),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The lab: brings an application up with a data plane, gives samples and proof, takes it down.
+//!
+//! A leaf: it knows nothing of studies, plans, statistics or of what the load engine's bytes mean. Nothing
+//! above this crate knows of namespaces, pids or cgroups; [`Lab`] and [`Environment`] are the seam.
+#![deny(missing_docs)]
+
+mod data_plane;
+mod deployment;
+mod environment;
+mod error;
+mod fake;
+#[cfg(test)]
+mod fixture;
+mod lab;
+mod local;
+pub mod parts;
+mod proof;
+mod sample;
+mod sampler;
+
+pub use deployment::{BuiltIn, DataPlane, Deployment, Mtls, Program, Service, SidecarProxy, Stall};
+pub use environment::{Environment, LoadProcess, NextLine};
+pub use error::{DataPlaneFailure, LabError};
+pub use fake::{FakeLab, FakeLoadScript};
+pub use lab::{Lab, LocalOptions, Rendered};
+pub use local::{Ending, Holder, Isolation, LocalLab, Reason, clean, survey};
+pub use proof::{Claim, Proof};
+pub use sample::{Component, ComponentSample, HostSample, MemorySample, Reading, Role, Sample};

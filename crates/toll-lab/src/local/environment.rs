@@ -1,0 +1,274 @@
+//! One deployment as it runs on this machine: what it consists of, how it is sampled, how it goes away.
+
+use std::net::SocketAddrV4;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use super::ledger::Ledger;
+use super::load::LocalLoad;
+use super::namespace::Namespace;
+use super::place::Place;
+use super::process::{Launcher, Process};
+use super::proof::OpenProof;
+use super::{Isolation, LocalLab, cgroups, cpu_set, isolation, pinning::Pinning, topology};
+use crate::data_plane::{PROXY_UID, SidecarPlan, Topology};
+use crate::deployment::{DataPlane, Deployment};
+use crate::lab::LocalOptions;
+use crate::sampler::{Hierarchies, Sampler, Source};
+use crate::{Component, LabError, Role, Sample};
+
+/// A deployment that runs, or is on its way up.
+#[derive(Debug)]
+pub(crate) struct LocalEnvironment {
+    pub(super) options: LocalOptions,
+    pub(super) isolation: Isolation,
+    pub(super) pinning: Pinning,
+    /// Whether the load alone runs as `SCHED_RR`.
+    pub(super) load_first: bool,
+    pub(super) deployment: Deployment,
+    pub(super) topology: Topology,
+    pub(super) plans: Vec<SidecarPlan>,
+    /// Configurations, identities and sockets.
+    pub(super) folder: PathBuf,
+    pub(super) logs: PathBuf,
+    pub(super) load_pod: Option<Namespace>,
+    /// In the order of the deployment; empty with loopback isolation.
+    pub(super) pods: Vec<Namespace>,
+    /// Holds the bridge.
+    pub(super) switch: Option<Namespace>,
+    pub(super) cgroups: Hierarchies,
+    pub(super) load_cgroup: Hierarchies,
+    pub(super) components: Vec<(Component, Arc<Process>)>,
+    pub(super) load: Option<Arc<Process>>,
+    pub(super) sampler: Sampler,
+    pub(super) proof: Option<OpenProof>,
+    pub(super) ledger: Ledger,
+    pub(super) launcher: Launcher,
+    is_down: bool,
+}
+
+/// One program to start as a component.
+pub(super) struct Program {
+    pub(super) component: Component,
+    pub(super) command: Command,
+    /// For errors.
+    pub(super) path: PathBuf,
+    pub(super) uid: Option<u32>,
+    /// Place of its service in the deployment.
+    pub(super) pod: usize,
+}
+
+impl LocalEnvironment {
+    /// Opens the ledger, the folder and the cgroups; starts nothing.
+    pub(super) fn new(
+        lab: &LocalLab,
+        deployment: &Deployment,
+        logs: &Path,
+    ) -> Result<Self, LabError> {
+        let mut ledger = Ledger::open().map_err(LabError::Ledger)?;
+        let folder = lab.options.work_dir.join(&ledger.id);
+        let planned = cgroups::environment(&lab.mounts, &ledger.id);
+        ledger.directory(&folder).map_err(LabError::Ledger)?;
+        for dir in cgroups::directories(&planned) {
+            ledger.cgroup(dir).map_err(LabError::Ledger)?;
+        }
+        let free = super::ports::free(topology::ports_needed(deployment));
+        let topology = topology::plan(
+            deployment,
+            lab.isolation,
+            free.map_err(|source| LabError::Write { path: "a loopback port".into(), source })?,
+        );
+        let mut environment = Self {
+            options: lab.options.clone(),
+            isolation: lab.isolation,
+            pinning: lab.pinning.clone(),
+            load_first: lab.load_first,
+            deployment: deployment.clone(),
+            topology,
+            plans: Vec::new(),
+            folder,
+            logs: logs.to_owned(),
+            load_pod: None,
+            pods: Vec::new(),
+            switch: None,
+            cgroups: cgroups::make_environment(&planned),
+            load_cgroup: Hierarchies::default(),
+            components: Vec::new(),
+            load: None,
+            sampler: Sampler::open().map_err(LabError::HostCounters)?,
+            proof: None,
+            ledger,
+            launcher: Launcher::start().map_err(LabError::Ledger)?,
+            is_down: false,
+        };
+        environment.list_components();
+        Ok(environment)
+    }
+
+    /// Fixes the order of the samples before anything runs. The load comes after them when it starts.
+    fn list_components(&mut self) {
+        let meshed = self.deployment.data_plane != DataPlane::Bare;
+        let roles = |service: &str| {
+            let role = |role| Component { role, pod: service.to_owned() };
+            [Some(role(Role::Application)), meshed.then(|| role(Role::Sidecar))]
+        };
+        let services = self.deployment.services.iter();
+        let components = services.flat_map(|service| roles(&service.name)).flatten();
+        for component in components {
+            self.sampler.watch(component, Source::missing("it has not been started"));
+        }
+    }
+
+    pub(crate) fn entry_url(&self) -> String {
+        format!("http://{}/", self.entry())
+    }
+
+    /// The plan names an entry that the deployment has: `up` has connected to it.
+    pub(super) fn entry(&self) -> SocketAddrV4 {
+        topology::front(&self.topology, &self.deployment.entry)
+            .expect("the entry answered when the environment came up")
+    }
+
+    pub(crate) fn sample(&mut self) -> Sample {
+        self.sampler.sample()
+    }
+
+    /// Starts the load program in the load's pod.
+    pub(crate) fn start_load(&mut self, plan: &[u8]) -> Result<LocalLoad, LabError> {
+        let mut place = self.load_place();
+        place.cgroups = cgroups::directories(&self.load_cgroup).cloned().collect();
+        let log = self.logs.join(format!("{}.log", file_stem(&load_generator())));
+        let load = LocalLoad::start(&self.launcher, &self.options.load, &place, plan, log)?;
+        let process = load.process();
+        self.ledger.process(process.pid).map_err(LabError::Ledger)?;
+        self.sampler.watch(load_generator(), Source::of(&self.load_cgroup, process.pid));
+        self.load = Some(process);
+        Ok(load)
+    }
+
+    /// Where the load and its probes run.
+    pub(super) fn load_place(&self) -> Place {
+        Place {
+            namespace: self.load_pod.clone(),
+            cores: self.pinning.load().map(cpu_set),
+            realtime: self.options.realtime || self.load_first,
+            ..Place::default()
+        }
+    }
+
+    /// Starts one component and counts it from now on.
+    pub(super) fn start(&mut self, mut program: Program) -> Result<(), LabError> {
+        let (name, stem) = (describe(&program.component), file_stem(&program.component));
+        let failed = |source| LabError::Start {
+            component: describe(&program.component),
+            program: program.path.clone(),
+            source,
+        };
+        let group = cgroups::make_component(&self.cgroups, &stem).map_err(|source| {
+            LabError::Write { path: format!("cgroup of {name}").into(), source }
+        })?;
+        let place = Place {
+            namespace: self.pods.get(program.pod).cloned(),
+            cgroups: cgroups::directories(&group).cloned().collect(),
+            uid: program.uid,
+            cores: self.pinning.system().map(cpu_set),
+            realtime: self.options.realtime,
+            ..Place::default()
+        };
+        let log = self.logs.join(format!("{stem}.log"));
+        super::process::log_to(&mut program.command, &log)?;
+        place.apply(&mut program.command).map_err(failed)?;
+        let child = self.launcher.spawn(program.command).map_err(failed)?;
+        let process = Arc::new(Process::new(name, child, log));
+        self.ledger.process(process.pid).map_err(LabError::Ledger)?;
+        self.sampler.watch(program.component.clone(), Source::of(&group, process.pid));
+        self.components.push((program.component, process));
+        Ok(())
+    }
+
+    /// The uid of the sidecars when it is not the caller's.
+    pub(super) fn sidecar_uid(&self) -> Option<u32> {
+        (self.isolation == isolation::Isolation::Pods).then_some(PROXY_UID)
+    }
+
+    /// The first component that ended by itself.
+    pub(crate) fn crashed(&self) -> Option<LabError> {
+        self.components.iter().find_map(|(_, process)| {
+            let ending = process.ended()?;
+            let component = process.name.clone();
+            Some(LabError::Crashed { component, ending, log: process.log_tail() })
+        })
+    }
+
+    /// Ends all processes and removes all that was made.
+    pub(crate) fn down(mut self) -> Result<(), LabError> {
+        self.tear_down()
+    }
+
+    fn tear_down(&mut self) -> Result<(), LabError> {
+        self.is_down = true;
+        let processes = self.components.iter().map(|(_, process)| process).chain(&self.load);
+        let stuck = processes.filter(|process| process.kill().is_err());
+        let mut left: Vec<String> = stuck.map(|process| process.name.clone()).collect();
+        left.extend(self.ledger.settle().err().into_iter().flatten());
+        if left.is_empty() { Ok(()) } else { Err(LabError::Left(left)) }
+    }
+}
+
+impl Drop for LocalEnvironment {
+    fn drop(&mut self) {
+        if self.is_down {
+            return;
+        }
+        if let Err(e) = self.tear_down() {
+            tracing::warn!("the lab was not removed: {e}");
+        }
+    }
+}
+
+/// The component that the load runs as.
+pub(super) fn load_generator() -> Component {
+    Component { role: Role::LoadGenerator, pod: "load".to_owned() }
+}
+
+/// What a component is called in errors.
+pub(super) fn describe(component: &Component) -> String {
+    match component.role {
+        Role::Application => component.pod.clone(),
+        Role::Sidecar => format!("{} sidecar", component.pod),
+        Role::LoadGenerator => "load generator".to_owned(),
+        Role::Harness => "toll".to_owned(),
+    }
+}
+
+/// Name of a component's cgroup and, with an extension, of its log. The role comes first: a service may be
+/// called `load`, or as a file that the kernel puts into every cgroup.
+pub(super) fn file_stem(component: &Component) -> String {
+    match component.role {
+        Role::Application => format!("service-{}", component.pod),
+        Role::Sidecar => format!("sidecar-{}", component.pod),
+        Role::LoadGenerator => "load".to_owned(),
+        Role::Harness => "toll".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_name_of_a_service_gives_two_components_the_same_files() {
+        let names = ["load", "toll", "client", "client.sidecar", "sidecar-client", "cgroup.procs"];
+        let of_pod = |pod: &&str| {
+            [Role::Application, Role::Sidecar].map(|role| Component { role, pod: (*pod).into() })
+        };
+        let mut components: Vec<_> = names.iter().flat_map(of_pod).collect();
+        components.push(load_generator());
+        let stems: BTreeSet<_> = components.iter().map(file_stem).collect();
+        assert_eq!(stems.len(), components.len(), "{stems:?}");
+        assert!(!stems.contains("cgroup.procs"));
+    }
+}

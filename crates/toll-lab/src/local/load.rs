@@ -1,0 +1,112 @@
+//! The load program as a process: a plan on its stdin, lines from its stdout.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::place::Place;
+use super::process::{Launcher, Process, log_to};
+use crate::LabError;
+use crate::environment::NextLine;
+
+/// A load program that runs.
+#[derive(Debug)]
+pub(crate) struct LocalLoad {
+    process: Arc<Process>,
+    lines: Receiver<String>,
+}
+
+impl LocalLoad {
+    pub(super) fn start(
+        launcher: &Launcher,
+        argv: &[OsString],
+        place: &Place,
+        plan: &[u8],
+        log: PathBuf,
+    ) -> Result<Self, LabError> {
+        let failed = |source| LabError::Start {
+            component: "load generator".into(),
+            program: PathBuf::from(&argv[0]),
+            source,
+        };
+        let mut command = Command::new(&argv[0]);
+        command.args(&argv[1..]);
+        log_to(&mut command, &log)?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        place.apply(&mut command).map_err(failed)?;
+        let mut child = launcher.spawn(command).map_err(failed)?;
+        let stdin = child.stdin.take().expect("stdin is piped");
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let load = Self {
+            process: Arc::new(Process::new("load generator".into(), child, log)),
+            lines: read_lines(stdout),
+        };
+        load.hand_over(stdin, plan)?;
+        Ok(load)
+    }
+
+    fn hand_over(&self, mut stdin: ChildStdin, plan: &[u8]) -> Result<(), LabError> {
+        match stdin.write_all(plan) {
+            // A program that ended says more by its status: `next_line` tells.
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+                Err(LabError::LoadPipe { source: e, log: self.process.log_tail() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn process(&self) -> Arc<Process> {
+        Arc::clone(&self.process)
+    }
+
+    pub(crate) fn next_line(&mut self, wait: Duration) -> NextLine {
+        let deadline = Instant::now() + wait;
+        match self.lines.recv_timeout(wait) {
+            Ok(line) => NextLine::Line(line),
+            Err(RecvTimeoutError::Timeout) => NextLine::Quiet,
+            Err(RecvTimeoutError::Disconnected) => self.ending(deadline),
+        }
+    }
+
+    /// Its stdout is closed; the end itself follows at once, or the program does something odd.
+    fn ending(&self, deadline: Instant) -> NextLine {
+        loop {
+            match self.process.ended() {
+                Some(ending) if ending.success() => return NextLine::Ended(Ok(())),
+                Some(ending) => {
+                    return NextLine::Ended(Err(LabError::Crashed {
+                        component: self.process.name.clone(),
+                        ending,
+                        log: self.process.log_tail(),
+                    }));
+                }
+                None if Instant::now() >= deadline => return NextLine::Quiet,
+                None => thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    pub(crate) fn kill(&mut self) {
+        if let Err(e) = self.process.kill() {
+            tracing::warn!("the load generator was not ended: {e}");
+        }
+    }
+}
+
+/// A thread that ends with the pipe hands the lines on, so that a reader can wait with a bound.
+fn read_lines(stdout: ChildStdout) -> Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}

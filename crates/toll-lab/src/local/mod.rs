@@ -1,0 +1,238 @@
+//! The lab on one Linux machine: pods without Kubernetes.
+//!
+//! Chooses an isolation level, makes the pods, starts the services and their sidecars, samples them, and
+//! removes all of it. What the sidecars are told, and what their counters prove, is `data_plane`'s.
+
+mod bring_up;
+mod cgroups;
+mod environment;
+mod isolation;
+mod ledger;
+mod load;
+mod namespace;
+mod network;
+mod occupants;
+mod pinning;
+mod place;
+mod ports;
+mod probe;
+mod process;
+mod proof;
+mod tools;
+mod topology;
+
+use std::path::Path;
+use std::thread;
+
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
+
+use crate::LabError;
+use crate::data_plane::sidecar_plans;
+use crate::deployment::{DataPlane, Deployment, Program};
+use crate::lab::{LocalOptions, Rendered};
+use crate::sampler::{Hierarchies, Source};
+
+#[cfg(test)]
+pub(crate) use cgroups::remove as remove_cgroup;
+pub(crate) use environment::LocalEnvironment;
+pub use isolation::{Isolation, Reason, survey};
+pub(crate) use load::LocalLoad;
+use pinning::Pinning;
+pub use ports::Holder;
+pub use process::Ending;
+
+/// This machine as a lab.
+#[derive(Debug)]
+pub struct LocalLab {
+    options: LocalOptions,
+    isolation: Isolation,
+    pinning: Pinning,
+    mounts: Hierarchies,
+    counters: Vec<(String, String)>,
+    /// What the counters leave out, one sentence.
+    uncounted: Option<&'static str>,
+    /// Whether the load alone runs as `SCHED_RR`.
+    load_first: bool,
+}
+
+impl LocalLab {
+    /// Removes what dead tolls left, then chooses the best isolation level unless one is forced.
+    pub(crate) fn new(options: LocalOptions) -> Result<Self, LabError> {
+        ledger::clean().map_err(LabError::Left)?;
+        let isolation = choose(options.isolation)?;
+        if options.realtime {
+            permit_realtime()?;
+        }
+        let mounts = match isolation {
+            Isolation::Pods => Hierarchies::of_this_machine().unwrap_or_default(),
+            Isolation::Rootless | Isolation::Loopback => Hierarchies::default(),
+        };
+        let (counters, uncounted) = counter_sources(&mounts)?;
+        let pinning = Pinning::split(&allowed_cores());
+        let load_first = pinning.load().is_none() && permit_realtime().is_ok();
+        Ok(Self { isolation, pinning, mounts, counters, uncounted, load_first, options })
+    }
+
+    pub(crate) fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    pub(crate) fn facts(&self) -> Vec<(String, String)> {
+        let scheduling = match (self.options.realtime, self.load_first) {
+            (true, _) => "SCHED_RR for every process of the lab",
+            (false, true) => "SCHED_RR for the load generator, the kernel's default for the rest",
+            (false, false) => "the kernel's default",
+        };
+        let mut facts = vec![
+            ("isolation".to_owned(), self.isolation.to_string()),
+            ("pinning".to_owned(), self.pinning.describe()),
+            ("scheduling".to_owned(), scheduling.to_owned()),
+        ];
+        facts.extend(self.counters.iter().cloned());
+        facts
+    }
+
+    pub(crate) fn lacks(&self) -> Vec<String> {
+        let mut lacks = self.isolation.lacks();
+        lacks.extend(self.uncounted.map(str::to_owned));
+        lacks
+    }
+
+    /// With loopback isolation the sidecars' ports are examples: free ones are taken when it comes up.
+    pub(crate) fn render(&self, deployment: &Deployment) -> Result<Vec<Rendered>, LabError> {
+        let topology = topology::plan(deployment, self.isolation, 15_101..);
+        let mut files = Vec::new();
+        for service in &deployment.services {
+            if let Program::BuiltIn(behaviour) = &service.program {
+                let text = topology::service_config(&topology, service, behaviour)?;
+                files.push(Rendered { name: format!("{}.service.json", service.name), text });
+            }
+        }
+        for plan in sidecar_plans(deployment, &topology, Path::new("/run/toll/lab"))? {
+            files.push(Rendered { name: plan.config_name, text: plan.config });
+            let redirect = plan.redirect.into_iter();
+            files.extend(
+                redirect.map(|text| Rendered { name: format!("{}.nft", plan.service), text }),
+            );
+        }
+        Ok(files)
+    }
+
+    /// Brings `deployment` up and waits until it answers. What was made is removed when a step fails.
+    pub(crate) fn up(
+        &self,
+        deployment: &Deployment,
+        logs: &Path,
+    ) -> Result<LocalEnvironment, LabError> {
+        self.check(deployment)?;
+        let mut environment = LocalEnvironment::new(self, deployment, logs)?;
+        environment.make_pods()?;
+        environment.start_sidecars()?;
+        environment.start_services()?;
+        environment.await_ready()?;
+        Ok(environment)
+    }
+
+    fn check(&self, deployment: &Deployment) -> Result<(), LabError> {
+        let services = &deployment.services;
+        if services.len() > network::MOST_PODS {
+            return Err(LabError::TooManyServices {
+                services: services.len(),
+                most: network::MOST_PODS,
+            });
+        }
+        if deployment.data_plane != DataPlane::Bare && self.options.envoy.is_none() {
+            return Err(LabError::EnvoyMissing);
+        }
+        let taken = |port| self.isolation == Isolation::Loopback && !ports::is_free(port);
+        match services.iter().find(|service| taken(service.port)) {
+            Some(service) => Err(LabError::PortInUse {
+                port: service.port,
+                service: service.name.clone(),
+                holder: ports::holder(service.port),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Removes what dead tolls left, and says what that was.
+///
+/// # Errors
+/// When something cannot be removed.
+pub fn clean() -> Result<Vec<String>, LabError> {
+    ledger::clean().map_err(LabError::Left)
+}
+
+fn choose(forced: Option<Isolation>) -> Result<Isolation, LabError> {
+    let Some(isolation) = forced else {
+        let possible = |level: &Isolation| isolation::attempt(*level).is_ok();
+        return Ok(Isolation::ALL.into_iter().find(possible).unwrap_or(Isolation::Loopback));
+    };
+    match isolation::attempt(isolation) {
+        Ok(()) => Ok(isolation),
+        Err(reason) => Err(LabError::IsolationImpossible { isolation, reason }),
+    }
+}
+
+/// Tries it on a thread that ends at once: the setting is the thread's.
+fn permit_realtime() -> Result<(), LabError> {
+    let outcome = thread::spawn(place::set_realtime).join();
+    outcome
+        .expect("a thread that makes one system call does not panic")
+        .map_err(LabError::RealtimeRefused)
+}
+
+/// The sources of the counters, for the report, and what they leave out.
+type CounterSources = (Vec<(String, String)>, Option<&'static str>);
+
+/// Opens the counters of a cgroup that is thrown away, as each component's will be opened.
+fn counter_sources(mounts: &Hierarchies) -> Result<CounterSources, LabError> {
+    let mut ledger = ledger::Ledger::open().map_err(LabError::Ledger)?;
+    let planned = cgroups::environment(mounts, &ledger.id);
+    for dir in cgroups::directories(&planned) {
+        ledger.cgroup(dir).map_err(LabError::Ledger)?;
+    }
+    let source = Source::of(&cgroups::make_environment(&planned), nix::unistd::getpid());
+    let names = vec![
+        ("cpu counter".to_owned(), source.cpu_name().to_owned()),
+        ("memory counter".to_owned(), source.memory_name().to_owned()),
+    ];
+    let uncounted = source.lacks();
+    drop(source);
+    ledger.settle().map_err(LabError::Left)?;
+    Ok((names, uncounted))
+}
+
+fn allowed_cores() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
+    (0..CpuSet::count()).filter(|core| set.is_set(*core).unwrap_or(false)).collect()
+}
+
+/// The set of these cores, for the kernel.
+fn cpu_set(cores: &[usize]) -> CpuSet {
+    let mut set = CpuSet::new();
+    for core in cores {
+        set.set(*core).expect("the core came from a set of the same size");
+    }
+    set
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hierarchies_that_cannot_be_written_leave_the_first_process_of_a_program_only() {
+        let absent = |name: &str| Some(Path::new("/proc/self/fdinfo").join(name));
+        let mounts = Hierarchies {
+            unified: absent("unified"),
+            cpuacct: absent("cpuacct"),
+            memory: absent("memory"),
+        };
+        let (names, uncounted) = counter_sources(&mounts).unwrap();
+        assert_eq!(names[0].1, "process clock (clock_getcpuclockid)");
+        assert!(uncounted.unwrap().contains("only the first process is counted"));
+    }
+}

@@ -1,0 +1,115 @@
+//! Tells from `/proc` who listens on a TCP port. Opens no connection.
+//!
+//! Format of `/proc/net/tcp`: proc_net_tcp in the kernel's networking documentation.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+
+use nix::unistd::Pid;
+
+/// The program that listens on a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its process.
+    pub pid: i32,
+    /// Its name, at most 15 bytes long.
+    pub program: String,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (pid {})", self.program, self.pid)
+    }
+}
+
+/// Whether a socket listens on `port` in the network namespace of `pid`.
+pub(super) fn listens(pid: Pid, port: u16) -> bool {
+    !listeners(&format!("/proc/{pid}/net"), port).is_empty()
+}
+
+/// Whether a service can listen on `port` of the loopback address.
+pub(super) fn is_free(port: u16) -> bool {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+}
+
+/// Different free ports. They are free when this returns, and nothing keeps them so.
+///
+/// # Errors
+/// When the system has no free port left.
+pub(super) fn free(count: usize) -> io::Result<Vec<u16>> {
+    let bind = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let listeners = (0..count).map(bind).collect::<io::Result<Vec<_>>>()?;
+    listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
+}
+
+/// Who listens on `port` here, when `/proc` lets the caller see it.
+pub(super) fn holder(port: u16) -> Option<Holder> {
+    let inodes = listeners("/proc/net", port);
+    let pids = fs::read_dir("/proc").ok()?.flatten();
+    pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .find(|pid| inodes.iter().any(|inode| has_socket(*pid, *inode)))
+        .map(|pid| Holder { pid, program: program_of(pid) })
+}
+
+fn program_of(pid: i32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}
+
+fn has_socket(pid: i32, inode: u64) -> bool {
+    let wanted = format!("socket:[{inode}]");
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    descriptors
+        .flatten()
+        .any(|fd| fs::read_link(fd.path()).is_ok_and(|to| to == Path::new(&wanted)))
+}
+
+/// Inodes of the sockets that listen on `port`, IPv4 and IPv6.
+fn listeners(net: &str, port: u16) -> Vec<u64> {
+    let read = |family| fs::read_to_string(format!("{net}/{family}")).unwrap_or_default();
+    let (v4, v6) = (read("tcp"), read("tcp6"));
+    v4.lines().chain(v6.lines()).filter_map(|line| listening_inode(line, port)).collect()
+}
+
+/// Fields: slot, local address:port, remote address:port, state, queues, timer, retransmits, uid, timeout, inode.
+fn listening_inode(line: &str, port: u16) -> Option<u64> {
+    const LISTEN: &str = "0A";
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
+    let ours = u16::from_str_radix(local_port, 16).ok()? == port && *fields.get(3)? == LISTEN;
+    ours.then(|| fields.get(9)?.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LISTENING: &str = "   0: 00000000:270F 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100 0 0 10 0";
+    const ESTABLISHED: &str = "   1: 0100007F:270F 0100007F:8000 01 00000000:00000000 00:00000000 00000000     0        0 4712 1 0 20 4 30 10 -1";
+
+    #[test]
+    fn only_a_listening_socket_holds_a_port() {
+        assert_eq!(listening_inode(LISTENING, 9999), Some(4711));
+        assert_eq!(listening_inode(ESTABLISHED, 9999), None);
+        assert_eq!(listening_inode(LISTENING, 9000), None);
+    }
+
+    #[test]
+    fn the_holder_of_a_taken_port_is_named() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert!(!is_free(port));
+        assert_eq!(holder(port).map(|h| h.pid), i32::try_from(std::process::id()).ok());
+    }
+
+    #[test]
+    fn free_ports_are_all_different() {
+        let mut ports = free(20).unwrap();
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), 20);
+    }
+}

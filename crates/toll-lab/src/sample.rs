@@ -1,0 +1,82 @@
+//! Counters of every component and of the host at one instant.
+
+use serde::{Deserialize, Serialize};
+
+/// A value, or why there is none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading<T> {
+    /// What was read.
+    Value(T),
+    /// Why nothing was read.
+    Missing(String),
+}
+
+/// What a component is to the request's bill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The user's service.
+    Application,
+    /// The proxy beside a service.
+    Sidecar,
+    /// The load engine.
+    LoadGenerator,
+    /// toll itself: sampling and book-keeping.
+    Harness,
+}
+
+/// One owner of CPU time and memory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Component {
+    /// What it is to the request's bill.
+    pub role: Role,
+    /// The pod it runs in, the service's name for services.
+    pub pod: String,
+}
+
+/// Everything read at one instant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// `CLOCK_MONOTONIC` before the first read, nanoseconds.
+    pub at_ns: u64,
+    /// How long the reads took, nanoseconds.
+    pub took_ns: u64,
+    /// In the order of the deployment.
+    pub components: Vec<ComponentSample>,
+    /// The machine as a whole.
+    pub host: HostSample,
+}
+
+/// Counters of one component.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComponentSample {
+    /// Whose.
+    pub component: Component,
+    /// CPU time since the component began (user + system), nanoseconds. Never decreases.
+    pub cpu_ns: Reading<u64>,
+    /// Memory now and at its highest.
+    pub memory: MemorySample,
+}
+
+/// Memory of one component, bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MemorySample {
+    /// All that is charged to it, page cache included.
+    pub current: Reading<u64>,
+    /// Anonymous memory: the part that is its own whatever ran before.
+    pub anonymous: Reading<u64>,
+    /// The highest `current` so far.
+    pub peak: Reading<u64>,
+}
+
+/// Counters of the machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostSample {
+    /// CPU time of all cores that was neither idle nor stolen, nanoseconds, since boot.
+    pub busy_ns: u64,
+    /// CPU time that the hypervisor gave to others, nanoseconds (10 ms ticks).
+    pub steal_ns: u64,
+    /// Tasks that run or wait for a core, at this instant.
+    pub runnable: u32,
+}

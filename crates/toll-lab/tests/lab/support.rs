@@ -1,0 +1,165 @@
+//! What the lab's integration tests share: the built-in service, deployments, visible skips.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sched::{CloneFlags, setns};
+use tempfile::TempDir;
+use toll_lab::{
+    BuiltIn, DataPlane, Deployment, Environment, Isolation, Lab, LoadProcess, LocalOptions, Mtls,
+    NextLine, Program, Service, SidecarProxy, survey,
+};
+
+/// Returns from the test with a line that the test run counts.
+macro_rules! skip {
+    ($($reason:tt)*) => {{
+        eprintln!("SKIP {}: {}", std::thread::current().name().unwrap_or("?"), format!($($reason)*));
+        return;
+    }};
+}
+pub(crate) use skip;
+
+/// The built-in service: named by `TOLL_SERVICE`, or built into the same target folder.
+pub fn service_program() -> Option<PathBuf> {
+    let built = || Some(target_folder()?.join("toll-service"));
+    let program = std::env::var_os("TOLL_SERVICE").map(PathBuf::from).or_else(built)?;
+    program.is_file().then_some(program)
+}
+
+/// The folder of this profile's programs: tests are one below it.
+pub fn target_folder() -> Option<PathBuf> {
+    Some(std::env::current_exe().ok()?.parent()?.parent()?.to_owned())
+}
+
+/// Whether this machine and this user can have the level.
+pub fn is_possible(isolation: Isolation) -> bool {
+    survey().into_iter().any(|(level, outcome)| level == isolation && outcome.is_ok())
+}
+
+/// A lab and the folder that holds its files; both end with the test.
+pub struct TestLab {
+    pub lab: Lab,
+    pub folder: TempDir,
+}
+
+impl TestLab {
+    /// At this level, with a load that prints its plan back.
+    pub fn at(isolation: Isolation, service: &Path) -> Self {
+        Self::with(isolation, service, |_| ())
+    }
+
+    /// At this level, with options that `change` changes.
+    pub fn with(
+        isolation: Isolation,
+        service: &Path,
+        change: impl FnOnce(&mut LocalOptions),
+    ) -> Self {
+        let folder = open_folder();
+        let mut options = LocalOptions {
+            isolation: Some(isolation),
+            service: vec![service.into()],
+            load: ["sh", "-c", "cat"].map(OsString::from).to_vec(),
+            envoy: None,
+            realtime: false,
+            work_dir: folder.path().join("lab"),
+        };
+        change(&mut options);
+        Self { lab: Lab::local(options).unwrap(), folder }
+    }
+
+    pub fn up(&self, deployment: &Deployment) -> Environment {
+        self.lab.up(deployment, &self.logs()).unwrap()
+    }
+
+    pub fn logs(&self) -> PathBuf {
+        self.folder.path().join("logs")
+    }
+}
+
+/// A new folder that every user can enter.
+fn open_folder() -> TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::Permissions::from_mode(0o755);
+    tempfile::Builder::new().prefix("toll-").permissions(mode).tempdir_in("/tmp").unwrap()
+}
+
+/// `client` calls `server`; both burn `work` for each request.
+pub fn chain(ports: [u16; 2], work: Duration) -> Deployment {
+    let [client, server] = ports;
+    Deployment {
+        name: "original".into(),
+        entry: "client".into(),
+        services: vec![
+            service("client", client, &["server"], built_in(work)),
+            service("server", server, &[], built_in(work)),
+        ],
+        data_plane: DataPlane::Bare,
+    }
+}
+
+/// One service that is a shell script.
+pub fn script(port: u16, script: &str) -> Deployment {
+    let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
+    Deployment {
+        name: "script".into(),
+        entry: "only".into(),
+        services: vec![service("only", port, &[], Program::Command(argv))],
+        data_plane: DataPlane::Bare,
+    }
+}
+
+/// The same with an Envoy beside each service.
+pub fn in_mesh(deployment: Deployment, mtls: Mtls) -> Deployment {
+    let data_plane = DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls };
+    Deployment { name: "istio".into(), data_plane, ..deployment }
+}
+
+fn service(name: &str, port: u16, calls: &[&str], program: Program) -> Service {
+    let calls = calls.iter().map(|c| (*c).to_owned()).collect();
+    Service { name: name.into(), port, program, calls }
+}
+
+fn built_in(work: Duration) -> Program {
+    Program::BuiltIn(BuiltIn { work, reply_bytes: 5, status: 200, stall: None })
+}
+
+/// Different ports that nobody listens on.
+pub fn free_ports<const N: usize>() -> [u16; N] {
+    let listeners = [(); N].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port())
+}
+
+/// All lines of a load, and how it ended.
+pub fn drain(load: &mut LoadProcess) -> (Vec<String>, Result<(), toll_lab::LabError>) {
+    let mut lines = Vec::new();
+    loop {
+        match load.next_line(Duration::from_secs(60)) {
+            NextLine::Line(line) => lines.push(line),
+            NextLine::Quiet => panic!("the load said nothing for a minute after {lines:?}"),
+            NextLine::Ended(outcome) => return (lines, outcome),
+        }
+    }
+}
+
+/// The process with an argument that begins with `folder` and ends with `end`.
+pub fn pid_by_argument(folder: &Path, end: &str) -> u32 {
+    let has = |pid: &u32| {
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split('\0').any(|a| a.starts_with(&*folder.to_string_lossy()) && a.ends_with(end))
+    };
+    let pids = fs::read_dir("/proc").unwrap().flatten();
+    let mut pids = pids.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    pids.find(has).expect("the service runs")
+}
+
+/// What `act` gives on a thread in the network namespace of `pid`, which ends with it.
+pub fn in_network_of<T: Send + 'static>(pid: u32, act: impl FnOnce() -> T + Send + 'static) -> T {
+    let enter_and_act = move || {
+        let namespace = File::open(format!("/proc/{pid}/ns/net")).unwrap();
+        setns(namespace, CloneFlags::CLONE_NEWNET).unwrap();
+        act()
+    };
+    std::thread::spawn(enter_and_act).join().unwrap()
+}

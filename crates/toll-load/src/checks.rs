@@ -1,0 +1,186 @@
+//! Judges from a finished phase whether the load generator was fit to measure with (METHOD.md, rule 9). Pure.
+
+use std::iter::repeat_n;
+
+use crate::occupancy::STRATUM_NS;
+use crate::{Check, Histogram, LoadModel, LoadPlan, PhaseReport, Stop};
+
+/// Share of its one core above which the engine's own queueing shows in what it measures.
+const HIGHEST_CPU_SHARE: f64 = 0.85;
+/// Disagreement with Little's law that is accepted, besides what sampling and the phase's edges explain.
+const LITTLE_TOLERANCE: f64 = 0.05;
+/// Standard errors of the sampled mean that are taken for chance.
+const STANDARD_ERRORS: f64 = 4.0;
+
+/// All checks that apply to the plan's load model.
+pub(crate) fn check(plan: &LoadPlan, measure: &PhaseReport) -> Vec<Check> {
+    let mut checks = vec![own_cpu(measure), errors(measure)];
+    match plan.model {
+        LoadModel::Closed { connections } => {
+            checks.push(connections_used(measure, connections.into(), plan.stop));
+            checks.push(littles_law(measure, f64::from(connections), 0.0));
+        }
+        LoadModel::Open { .. } => {
+            checks.push(send_lag(measure));
+            checks.push(schedule(measure));
+            let sampled = measure.mean_in_flight;
+            checks.push(littles_law(measure, sampled, sampling_error(measure, sampled)));
+        }
+    }
+    checks
+}
+
+/// How much of a quantile of latency may be the engine's own lateness.
+struct LagLimit {
+    quantile: f64,
+    /// Lateness that is always accepted, microseconds.
+    floor_us: f64,
+}
+
+/// Latency = send lag + service time, so a quantile of latency is moved by about the same quantile of lag;
+/// a tenth of it is accepted. The floors are what a healthy engine shows when it shares a core with the
+/// service it measures: its median send is on time (it polls), while one in a hundred is delayed by a timer
+/// slice of another process or by a burst of answers. At 200 us in p99 the scheduler has begun to queue the
+/// engine behind others for milliseconds, which would pass for latency of the service.
+const LAG_LIMITS: [LagLimit; 2] =
+    [LagLimit { quantile: 0.5, floor_us: 20.0 }, LagLimit { quantile: 0.99, floor_us: 200.0 }];
+
+impl LagLimit {
+    const SHARE: f64 = 0.1;
+
+    fn limit_us(&self, latency: &Histogram) -> f64 {
+        (Self::SHARE * latency.quantile_us(self.quantile)).max(self.floor_us)
+    }
+
+    fn describe(&self, value_us: f64) -> String {
+        format!("p{} {value_us:.0} us", self.quantile * 100.0)
+    }
+}
+
+fn send_lag(measure: &PhaseReport) -> Check {
+    let lag = |limit: &LagLimit| measure.send_lag.quantile_us(limit.quantile);
+    let bound = |limit: &LagLimit| limit.limit_us(&measure.latency);
+    let list = |value: &dyn Fn(&LagLimit) -> f64| {
+        LAG_LIMITS.iter().map(|l| l.describe(value(l))).collect::<Vec<_>>().join(", ")
+    };
+    Check {
+        name: "send-lag".into(),
+        holds: LAG_LIMITS.iter().all(|limit| lag(limit) <= bound(limit)),
+        seen: format!(
+            "{}, {} of {} requests waited for a connection",
+            list(&lag),
+            measure.waited_for_connection,
+            measure.sent
+        ),
+        bound: format!("at most {}", list(&bound)),
+        advice: if measure.waited_for_connection > 0 {
+            "allow more connections, or lower the rate".into()
+        } else {
+            "give the generator a core of its own, or lower the rate".into()
+        },
+    }
+}
+
+fn own_cpu(measure: &PhaseReport) -> Check {
+    let share = measure.cpu_ns as f64 / duration_ns(measure);
+    Check {
+        name: "own-cpu".into(),
+        holds: share < HIGHEST_CPU_SHARE,
+        seen: format!(
+            "{:.0} % of a core, {} involuntary switches",
+            share * 100.0,
+            measure.involuntary_switches
+        ),
+        bound: format!("below {:.0} % of a core", HIGHEST_CPU_SHARE * 100.0),
+        advice: "lower the rate or the number of connections, or use a faster machine".into(),
+    }
+}
+
+/// Little's law: requests in flight = throughput x time in flight. `expected` in flight were set (closed loop)
+/// or sampled (open loop), give or take `uncertainty`.
+fn littles_law(measure: &PhaseReport, expected: f64, uncertainty: f64) -> Check {
+    let throughput_per_ns = measure.done as f64 / duration_ns(measure);
+    let computed = throughput_per_ns * mean_service_time_ns(measure);
+    let tolerance = expected * LITTLE_TOLERANCE + edges(measure) + uncertainty;
+    Check {
+        name: "littles-law".into(),
+        holds: measure.done > 0 && (computed - expected).abs() <= tolerance,
+        seen: format!("throughput x time in flight = {computed:.2} requests"),
+        bound: format!("{expected:.2} +- {tolerance:.2} requests"),
+        advice:
+            "look for connections that stand idle or are often replaced, and for failed requests; \
+                 a longer phase narrows the bound"
+                .into(),
+    }
+}
+
+/// What the two sides may differ by because requests are in flight when the phase begins or ends: their time
+/// on one side of that edge is in flight in the phase, but not theirs to tell, or the other way round.
+///
+/// The k-th last request before an edge has been in flight for k gaps between requests. At worst the longest of
+/// all were the last ones; a service that stalls across the edge comes close to that.
+fn edges(measure: &PhaseReport) -> f64 {
+    let gap_ns = duration_ns(measure) / measure.done as f64;
+    let recorded: Vec<_> = measure.service_time.0.iter_recorded().collect();
+    let longest_first = recorded.iter().rev().flat_map(|value| {
+        repeat_n(value.value_iterated_to() as f64, value.count_at_value() as usize)
+    });
+    let beyond = longest_first.zip(0..).map(|(service_ns, k)| service_ns - f64::from(k) * gap_ns);
+    beyond.take_while(|ns| *ns > 0.0).sum::<f64>() / duration_ns(measure)
+}
+
+/// How far a sampled mean may be off by chance. Independent requests in flight vary as a Poisson number does.
+fn sampling_error(measure: &PhaseReport, mean: f64) -> f64 {
+    STANDARD_ERRORS * (mean * STRATUM_NS as f64 / duration_ns(measure)).sqrt()
+}
+
+fn mean_service_time_ns(measure: &PhaseReport) -> f64 {
+    measure.service_time.mean_us() * 1e3
+}
+
+fn connections_used(measure: &PhaseReport, connections: u64, stop: Stop) -> Check {
+    let expected = match stop {
+        Stop::AfterSeconds(_) => connections,
+        Stop::AfterRequests(requests) => connections.min(requests),
+    };
+    Check {
+        name: "connections".into(),
+        holds: measure.connections_used >= expected,
+        seen: format!("{} connections carried requests", measure.connections_used),
+        bound: format!("{expected} connections"),
+        advice: "check the service's limit on connections and its accept queue".into(),
+    }
+}
+
+fn schedule(measure: &PhaseReport) -> Check {
+    Check {
+        name: "schedule".into(),
+        holds: measure.sent == measure.scheduled && measure.unsent == 0,
+        seen: format!("{} sent, {} never sent", measure.sent, measure.unsent),
+        bound: format!("{} sent", measure.scheduled),
+        advice: "lower the rate, or allow more connections: the service did not keep up".into(),
+    }
+}
+
+fn errors(measure: &PhaseReport) -> Check {
+    let refused = measure.statuses.iter().filter(|(status, _)| **status >= 400);
+    let refused: Vec<String> = refused.map(|(code, n)| format!("{n} x status {code}")).collect();
+    let failed = measure.errors.iter().map(|(kind, n)| format!("{n} x {}", kind.name()));
+    let seen: Vec<String> = failed.chain(refused).collect();
+    Check {
+        name: "errors".into(),
+        holds: seen.is_empty(),
+        seen: if seen.is_empty() { "none".into() } else { seen.join(", ") },
+        bound: "no failed request, no status of 400 or above".into(),
+        advice:
+            "look into the logs of the service and its proxies; lower the rate if it is overloaded"
+                .into(),
+    }
+}
+
+fn duration_ns(measure: &PhaseReport) -> f64 {
+    measure.end_ns.saturating_sub(measure.begin_ns).max(1) as f64
+}
+
+#[cfg(test)]
+mod tests;

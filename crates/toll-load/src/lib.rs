@@ -1,0 +1,35 @@
+//! The load engine: turns a [`LoadPlan`] into HTTP requests and a [`LoadReport`].
+//!
+//! A leaf: it knows nothing of labs, variants or studies. In a lab it runs as a process of its own that
+//! reads one JSON [`LoadPlan`] from standard input and writes [`LoadEvent`]s, one JSON object a line, to
+//! standard output; the last one carries the report.
+//!
+//! Inside, three parts that know nothing of each other are composed by the `engine` module: a *schedule*
+//! (when requests are due), *connections* (bytes out, answers in) and a *recorder* (what is kept of them).
+#![deny(missing_docs)]
+
+mod checks;
+mod clock;
+mod connection;
+mod engine;
+mod error;
+mod http;
+mod occupancy;
+mod plan;
+mod pool;
+mod process;
+mod recorder;
+mod releases;
+mod report;
+mod schedule;
+mod setup;
+mod steady;
+mod timer;
+
+pub use engine::{run, run_until};
+pub use error::LoadError;
+pub use plan::{Arrivals, LoadModel, LoadPlan, Stop, Target, WarmUp};
+pub use process::serve;
+pub use report::{
+    Check, ErrorKind, Histogram, LoadEvent, LoadReport, Phase, PhaseReport, SeriesPoint,
+};

@@ -1,0 +1,363 @@
+//! What the engine says: events while it runs, a report at the end.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use hdrhistogram::serialization::{Serializer as _, V2Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+
+/// The parts of a trial's load, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Recorded and stored, never mixed into the result.
+    WarmUp,
+    /// What the result is made of.
+    Measure,
+    /// Nothing falls due any more; requests in flight, or waiting for a connection, are waited for.
+    Drain,
+}
+
+/// One line of the engine's standard output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum LoadEvent {
+    /// A phase began.
+    Phase {
+        /// Which one.
+        phase: Phase,
+        /// `CLOCK_MONOTONIC`, nanoseconds.
+        at_ns: u64,
+    },
+    /// About four times a second.
+    Progress {
+        /// The phase under way.
+        phase: Phase,
+        /// Seconds since the phase began.
+        elapsed_s: f64,
+        /// Share of the phase that is over, 0..=1, when it can be told.
+        share: Option<f64>,
+        /// Completed requests per second since the last event.
+        throughput_per_s: f64,
+        /// Median latency since the last event, microseconds.
+        p50_us: f64,
+        /// 99th percentile of latency since the last event, microseconds.
+        p99_us: f64,
+        /// Errors since the phase began.
+        errors: u64,
+    },
+    /// The last line.
+    Report {
+        /// The whole result.
+        report: Box<LoadReport>,
+    },
+    /// The load could not be run at all; the process ends with a status other than zero.
+    Failed {
+        /// What went wrong.
+        message: String,
+        /// What to do about it.
+        help: Option<String>,
+    },
+}
+
+/// The result of one [`crate::LoadPlan`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadReport {
+    /// Version of this format.
+    pub version: u32,
+    /// Recorded and stored, never mixed into `measure`.
+    pub warm_up: PhaseReport,
+    /// False when warm-up ended at its limit and its series was still moving, or too short to tell.
+    pub warm_up_stable: bool,
+    /// The measured phase (requests released in it, their completions included).
+    pub measure: PhaseReport,
+    /// Requests written to a socket in all phases together: what a proxy on the path must have counted.
+    pub sent_in_all_phases: u64,
+    /// Connections opened in all phases together.
+    pub connections_opened: u64,
+    /// The engine's self-checks (send lag, own CPU, Little's law, connection count, schedule).
+    pub checks: Vec<Check>,
+}
+
+/// One self-check of the instrument.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// Short name, `send-lag`, `own-cpu`, `littles-law`, `connections`, `schedule`, `errors`.
+    pub name: String,
+    /// Whether the load is fit to measure with.
+    pub holds: bool,
+    /// What was seen, in words with units.
+    pub seen: String,
+    /// What would have been right, in words with units.
+    pub bound: String,
+    /// What to change when it does not hold.
+    pub advice: String,
+}
+
+/// Kinds of failed requests. An HTTP status is not an error of the transport; statuses are counted apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// The connection could not be made.
+    Connect,
+    /// The peer reset the connection while an answer was due.
+    Reset,
+    /// The peer closed the connection before the answer was complete.
+    Closed,
+    /// No complete answer within the timeout.
+    Timeout,
+    /// The answer was not HTTP/1.1 as this engine reads it.
+    Garbage,
+    /// The answer was larger than the engine accepts.
+    Oversize,
+}
+
+impl ErrorKind {
+    /// The name that stands in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Connect => "connect",
+            ErrorKind::Reset => "reset",
+            ErrorKind::Closed => "closed",
+            ErrorKind::Timeout => "timeout",
+            ErrorKind::Garbage => "garbage",
+            ErrorKind::Oversize => "oversize",
+        }
+    }
+}
+
+/// Numbers of one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PhaseReport {
+    /// `CLOCK_MONOTONIC`, nanoseconds.
+    pub begin_ns: u64,
+    /// `CLOCK_MONOTONIC`, nanoseconds.
+    pub end_ns: u64,
+    /// Requests that the schedule called for (closed loop: released).
+    pub scheduled: u64,
+    /// Requests written to a socket.
+    pub sent: u64,
+    /// Complete answers to the phase's requests, those that came in after its end included.
+    pub done: u64,
+    /// Complete answers that came in between the phase's begin and end, whichever phase had sent the request:
+    /// what throughput is made of. An open loop that the service cannot carry shows here, not in `done`.
+    pub completed: u64,
+    /// Scheduled but never sent: a schedule that was not kept.
+    pub unsent: u64,
+    /// Sent late because every connection allowed was busy.
+    pub waited_for_connection: u64,
+    /// Connections that carried at least one request, a replacement counting as the one it replaced.
+    pub connections_used: u64,
+    /// Complete answers by status code.
+    #[serde(with = "status_keys")]
+    pub statuses: BTreeMap<u16, u64>,
+    /// Failed requests by kind; for `connect`, failed attempts (the request waits for another connection).
+    pub errors: BTreeMap<ErrorKind, u64>,
+    /// Bytes written.
+    pub bytes_out: u64,
+    /// Bytes read.
+    pub bytes_in: u64,
+    /// done - intended, nanoseconds.
+    pub latency: Histogram,
+    /// done - sent, nanoseconds.
+    pub service_time: Histogram,
+    /// sent - intended, nanoseconds.
+    pub send_lag: Histogram,
+    /// Four times a second, in order.
+    pub series: Vec<SeriesPoint>,
+    /// CPU time (user + system) of the engine's process in this phase, nanoseconds.
+    pub cpu_ns: u64,
+    /// Mean requests in flight, sampled at instants independent of completions.
+    pub mean_in_flight: f64,
+    /// Involuntary context switches of the engine's process in this phase.
+    pub involuntary_switches: u64,
+}
+
+/// One interval of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SeriesPoint {
+    /// End of the interval, seconds since the phase began.
+    pub at_s: f64,
+    /// Completed per second in the interval.
+    pub throughput_per_s: f64,
+    /// Median latency in the interval, microseconds.
+    pub p50_us: f64,
+    /// 99th percentile of latency in the interval, microseconds.
+    pub p99_us: f64,
+}
+
+/// An HDR histogram of nanoseconds (3 significant digits), in JSON as the base64 of its V2 form.
+#[derive(Clone, PartialEq)]
+pub struct Histogram(pub hdrhistogram::Histogram<u64>);
+
+impl Histogram {
+    /// Values above this, one hour, are recorded as this.
+    const HIGHEST_NS: u64 = 3_600_000_000_000;
+
+    /// An empty histogram, for values from a nanosecond to an hour.
+    pub fn new() -> Histogram {
+        let inner = hdrhistogram::Histogram::new_with_bounds(1, Self::HIGHEST_NS, 3)
+            .expect("the bounds and the digits are in the range of the format");
+        Histogram(inner)
+    }
+
+    /// Counts one value, nanoseconds.
+    pub fn record_ns(&mut self, value_ns: u64) {
+        self.0.saturating_record(value_ns);
+    }
+
+    /// Adds the other's counts to these; the result is what one histogram of all values would be.
+    pub fn merge(&mut self, other: &Histogram) {
+        // A histogram that came in as JSON may have been made for a wider range.
+        self.0.auto(true);
+        self.0.add(&other.0).expect("a histogram that grows holds any other");
+    }
+
+    /// Forgets all values.
+    pub fn clear(&mut self) {
+        self.0.reset();
+    }
+
+    /// Values counted.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The value that the share `quantile` (0..=1) of all values does not exceed, microseconds. Zero when empty.
+    pub fn quantile_us(&self, quantile: f64) -> f64 {
+        self.0.value_at_quantile(quantile) as f64 / 1e3
+    }
+
+    /// The arithmetic mean, microseconds. Zero when empty.
+    pub fn mean_us(&self) -> f64 {
+        self.0.mean() / 1e3
+    }
+
+    /// The standard deviation, microseconds. Zero when empty.
+    pub fn deviation_us(&self) -> f64 {
+        self.0.stdev() / 1e3
+    }
+
+    /// The smallest value, microseconds. Zero when empty.
+    pub fn min_us(&self) -> f64 {
+        self.0.min() as f64 / 1e3
+    }
+
+    /// The largest value, microseconds. Zero when empty.
+    pub fn max_us(&self) -> f64 {
+        self.0.max() as f64 / 1e3
+    }
+}
+
+/// Counts and the quantiles people ask for first; the buckets would fill pages.
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Histogram")
+            .field("count", &self.count())
+            .field("p50_us", &self.quantile_us(0.5))
+            .field("p99_us", &self.quantile_us(0.99))
+            .field("max_us", &self.max_us())
+            .finish()
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram::new()
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(&self.0, &mut bytes).map_err(ser::Error::custom)?;
+        serializer.serialize_str(&BASE64_STANDARD.encode(bytes))
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Histogram, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = BASE64_STANDARD.decode(text).map_err(de::Error::custom)?;
+        let inner = hdrhistogram::serialization::Deserializer::new()
+            .deserialize(&mut bytes.as_slice())
+            .map_err(de::Error::custom)?;
+        Ok(Histogram(inner))
+    }
+}
+
+/// Status codes as text: inside a tagged enum serde reads map keys only as text, numbers are refused.
+mod status_keys {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(map: &BTreeMap<u16, u64>, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(map.iter().map(|(status, count)| (status.to_string(), count)))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<u16, u64>, D::Error> {
+        let map = BTreeMap::<String, u64>::deserialize(from)?;
+        map.into_iter()
+            .map(|(status, count)| Ok((status.parse().map_err(de::Error::custom)?, count)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn histogram(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|v| histogram.record_ns(*v));
+        histogram
+    }
+
+    #[test]
+    fn quantiles_come_in_microseconds() {
+        let histogram = histogram(&(1..=1000).map(|ms| ms * 1_000_000).collect::<Vec<_>>());
+        assert!((histogram.quantile_us(0.99) / 990_000.0 - 1.0).abs() < 0.001);
+        assert!((histogram.mean_us() / 500_500.0 - 1.0).abs() < 0.001);
+        assert!((histogram.max_us() / 1_000_000.0 - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn an_empty_histogram_reads_as_zero() {
+        let empty = Histogram::new();
+        assert_eq!((empty.count(), empty.quantile_us(0.5), empty.mean_us()), (0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn a_value_beyond_an_hour_is_recorded_as_an_hour() {
+        let hour_us = 3.6e9;
+        assert!((histogram(&[u64::MAX]).max_us() / hour_us - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn text_that_is_no_histogram_is_refused() {
+        assert!(serde_json::from_str::<Histogram>("\"%%%\"").is_err());
+        assert!(serde_json::from_str::<Histogram>("\"AAAA\"").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_histogram_survives_json(values in prop::collection::vec(0_u64..10_000_000_000, 0..200)) {
+            let before = histogram(&values);
+            let json = serde_json::to_string(&before).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Histogram>(&json).unwrap(), before);
+        }
+
+        #[test]
+        fn two_halves_merge_to_the_whole(
+            values in prop::collection::vec(0_u64..10_000_000_000, 0..200),
+            cut in 0_usize..200,
+        ) {
+            let (left, right) = values.split_at(cut.min(values.len()));
+            let mut merged = histogram(left);
+            merged.merge(&histogram(right));
+            prop_assert_eq!(merged, histogram(&values));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Counts the requests that a service got and, of those, the ones that a proxy marked.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hyper::HeaderMap;
+
+/// Request headers by which a proxy shows itself: whole names, or families that end with a hyphen.
+///
+/// Not `x-request-id`: services pass it on, so that it tells nothing of the hop it came over.
+const MARKS: [&str; 4] = ["forwarded", "via", "x-envoy-", "x-forwarded-"];
+
+/// Counts since the service began. Neither decreases.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    requests: AtomicU64,
+    marked: AtomicU64,
+}
+
+impl Arrivals {
+    /// Counts a request with `headers`.
+    pub(crate) fn count(&self, headers: &HeaderMap) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        if headers.keys().any(|name| is_mark(name.as_str())) {
+            self.marked.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// All requests so far.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Those that bore the mark of a proxy.
+    pub(crate) fn marked(&self) -> u64 {
+        self.marked.load(Ordering::Relaxed)
+    }
+}
+
+fn is_mark(name: &str) -> bool {
+    MARKS.iter().any(|mark| name == *mark || mark.ends_with('-') && name.starts_with(mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn marked(names: &[&str]) -> u64 {
+        let arrivals = Arrivals::default();
+        let header =
+            |name: &&str| (HeaderName::try_from(*name).unwrap(), HeaderValue::from_static("1"));
+        arrivals.count(&names.iter().map(header).collect());
+        assert_eq!(arrivals.requests(), 1);
+        arrivals.marked()
+    }
+
+    #[test]
+    fn a_request_with_a_header_that_only_proxies_add_is_marked_once() {
+        for name in ["x-forwarded-client-cert", "x-forwarded-proto", "x-envoy-attempt-count"] {
+            assert_eq!(marked(&["host", name]), 1, "{name}");
+        }
+        assert_eq!(marked(&["via", "forwarded", "x-envoy-internal"]), 1);
+    }
+
+    #[test]
+    fn what_callers_send_or_pass_on_is_no_mark() {
+        let own = ["host", "user-agent", "x-request-id", "traceparent", "x-b3-traceid", "viaduct"];
+        assert_eq!(marked(&own), 0);
+    }
+}

@@ -1,0 +1,134 @@
+//! Turns arguments into what the program is to do.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::http::uri::{Authority, PathAndQuery};
+
+const EXAMPLES: &str = r#"Examples:
+  toll-service --config client.json
+  toll-service probe --connect 10.77.0.2:9000 --header 'x-toll-probe: 1'
+
+A configuration (stall is optional; the service then answers nothing for the first 100 ms of each second):
+  {"name": "client", "listen": "10.77.0.2:9000",
+   "calls": [{"service": "server", "address": "10.77.0.3:9999", "host": "server:9999"}],
+   "work_us": 300, "reply_bytes": 5, "status": 200,
+   "stall": {"every_ms": 1000, "lasting_ms": 100}}"#;
+
+const PROBE_EXAMPLES: &str = r#"Examples:
+  toll-service probe --connect 10.77.0.2:9000 --header 'x-toll-probe: 1'
+  toll-service probe --connect 10.77.0.3:15006 --host server:9999 --timeout-ms 500
+
+Prints one line:
+  {"outcome":"answered","status":200,"headers":{"content-length":"5"},"body":"hello"}
+  {"outcome":"refused","message":"connection refused"}
+Outcomes: answered, refused, reset, closed, timeout, unreachable, garbled. All of them exit with 0."#;
+
+/// Plays a node of an application graph over HTTP/1.1
+#[derive(Debug, Parser)]
+#[command(name = "toll-service", version, after_help = EXAMPLES)]
+#[command(subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
+pub(crate) struct CommandLine {
+    #[command(flatten)]
+    serve: Option<Serve>,
+    #[command(subcommand)]
+    other: Option<Other>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// What to play, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+enum Other {
+    /// Sends one plain HTTP/1.1 GET and tells how it ended, as one line of JSON
+    #[command(after_help = PROBE_EXAMPLES)]
+    Probe(Probe),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Probe {
+    /// Where to connect to
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address_with_port)]
+    pub(crate) connect: Authority,
+    /// Host header, if it is not the address
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Option<HeaderValue>,
+    /// What to ask for
+    #[arg(long, default_value = "/")]
+    pub(crate) path: PathAndQuery,
+    /// How long to wait for the whole answer, in milliseconds
+    #[arg(long, value_name = "MS", default_value = "2000", value_parser = milliseconds)]
+    pub(crate) timeout_ms: Duration,
+    /// Another header; may be given more than once
+    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header)]
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// What the program is to do.
+pub(crate) enum Command {
+    Serve(Serve),
+    Probe(Probe),
+}
+
+impl CommandLine {
+    pub(crate) fn into_command(self) -> Command {
+        match self.other {
+            Some(Other::Probe(probe)) => Command::Probe(probe),
+            None => Command::Serve(self.serve.expect("--config is required without a subcommand")),
+        }
+    }
+}
+
+fn address_with_port(text: &str) -> Result<Authority, String> {
+    let address: Authority = text.parse().map_err(|why| format!("{why}"))?;
+    match address.port_u16() {
+        Some(_) => Ok(address),
+        None => Err("the port is missing".into()),
+    }
+}
+
+fn milliseconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
+    text.parse().map(Duration::from_millis)
+}
+
+fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let (name, value) = text.split_once(':').ok_or("a header is written `name: value`")?;
+    let name = name.trim().parse().map_err(|why| format!("{why}"))?;
+    let value = value.trim().parse().map_err(|why| format!("{why}"))?;
+    Ok((name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn the_configuration_in_the_help_is_valid() {
+        let start = EXAMPLES.find("  {\"name\"").unwrap();
+        serde_json::from_str::<crate::config::Config>(&EXAMPLES[start..]).unwrap();
+    }
+
+    #[test]
+    fn a_header_is_split_at_its_first_colon() {
+        let (name, value) = header("X-Where: http://server:80").unwrap();
+        assert_eq!((name.as_str(), value.as_bytes()), ("x-where", &b"http://server:80"[..]));
+    }
+
+    #[test]
+    fn an_address_without_a_port_is_refused() {
+        assert_eq!(address_with_port("10.77.0.2").unwrap_err(), "the port is missing");
+        assert_eq!(address_with_port("server:80").unwrap().port_u16(), Some(80));
+    }
+}

@@ -1,0 +1,49 @@
+//! Why the program cannot do what it was told.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// What stopped the program.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("cannot read {}: {}", path.display(), source.kind())]
+    ConfigUnreadable { path: PathBuf, source: io::Error },
+    #[error("cannot understand {}: {source}", path.display())]
+    ConfigInvalid { path: PathBuf, source: serde_json::Error },
+    #[error("cannot listen on {address}: {}", source.kind())]
+    Listen { address: SocketAddr, source: io::Error },
+    #[error("cannot start the threads of the service: {0}")]
+    Threads(#[source] io::Error),
+}
+
+impl Error {
+    /// What to do about it.
+    pub(crate) fn help(&self) -> Option<String> {
+        match self {
+            Self::ConfigUnreadable { .. } => Some(
+                "give a readable file with --config FILE; `toll-service --help` shows one".into(),
+            ),
+            Self::ConfigInvalid { .. } => Some("`toll-service --help` shows a valid one".into()),
+            Self::Listen { address, source } => help_to_listen(*address, source.kind()),
+            Self::Threads(_) => {
+                Some("allow more processes: see `ulimit -u` and the cgroup's pids.max".into())
+            }
+        }
+    }
+}
+
+fn help_to_listen(address: SocketAddr, kind: io::ErrorKind) -> Option<String> {
+    let port = address.port();
+    match kind {
+        io::ErrorKind::AddrInUse => {
+            Some(format!("`ss -ltnp 'sport = :{port}'` names the program that holds the port"))
+        }
+        io::ErrorKind::AddrNotAvailable => Some(format!(
+            "no interface here has {}; `ip address` lists those there are",
+            address.ip()
+        )),
+        io::ErrorKind::PermissionDenied => Some("listen on a port from 1024 up".into()),
+        _ => None,
+    }
+}

@@ -1,0 +1,87 @@
+//! The built-in service: one program that plays any node of an application graph over HTTP/1.1.
+//!
+//! Turns a configuration into a server that burns a set CPU time for each request, calls its neighbours and
+//! answers. On request it reports the path that a request took as the applications saw it, and a second
+//! command asks one question over plain HTTP and tells how it ended. It counts requests but times none, and
+//! all it knows of proxies is the headers by which they show themselves.
+#![deny(missing_docs)]
+
+mod arrivals;
+mod calls;
+mod command_line;
+mod config;
+mod error;
+mod path_report;
+mod probe;
+mod server;
+mod service;
+mod stall;
+mod work;
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::command_line::{Command, CommandLine, Probe};
+use crate::config::Config;
+use crate::error::Error;
+
+/// Runs the program with its arguments, the first being its own name, until it is told to end.
+///
+/// Exit status: 0 when ended by SIGTERM or when a probe came to any outcome, 1 when it cannot do what it was
+/// told, 2 for arguments that it does not understand.
+pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match CommandLine::try_parse_from(arguments) {
+        Ok(line) => obey(line).unwrap_or_else(|error| complain(&error)),
+        Err(usage) => explain(&usage),
+    }
+}
+
+fn obey(line: CommandLine) -> Result<ExitCode, Error> {
+    match line.into_command() {
+        Command::Serve(serve) => match play(&serve.config)? {},
+        Command::Probe(probe) => ask(&probe).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+fn play(config: &Path) -> Result<Infallible, Error> {
+    let config = Config::read(config)?;
+    server::run(config, |address| say(&format!("listening on {address}")))
+}
+
+fn ask(probe: &Probe) -> Result<(), Error> {
+    let outcome = probe::ask(probe)?;
+    print(&serde_json::to_string(&outcome).expect("texts and numbers always make JSON"));
+    Ok(())
+}
+
+/// Prints help to stdout or a usage error to stderr, as clap decides.
+fn explain(usage: &clap::Error) -> ExitCode {
+    // Nobody is left to tell when the terminal is gone.
+    let _ = usage.print();
+    ExitCode::from(if usage.use_stderr() { 2 } else { 0 })
+}
+
+fn complain(error: &Error) -> ExitCode {
+    say(&error.to_string());
+    if let Some(help) = error.help() {
+        say(&format!("help: {help}"));
+    }
+    ExitCode::FAILURE
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "the program's own voice: it has no caller to return a value to"
+)]
+fn say(line: &str) {
+    eprintln!("{line}");
+}
+
+#[expect(clippy::print_stdout, reason = "the outcome of a probe is this program's data")]
+fn print(line: &str) {
+    println!("{line}");
+}

@@ -1,0 +1,54 @@
+//! The path of a request as the applications saw it: who connected, with which headers, at every service; and
+//! how many requests came before it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use hyper::HeaderMap;
+use serde::{Deserialize, Serialize};
+
+/// The header that asks for a report instead of an answer.
+pub(crate) const PROBE_HEADER: &str = "x-toll-probe";
+
+/// What one service saw of a request, and the services that it called.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct PathReport {
+    /// The service that reports.
+    pub(crate) service: String,
+    /// The other end of the connection as this service sees it.
+    pub(crate) peer: SocketAddr,
+    /// All headers of the request.
+    pub(crate) headers: BTreeMap<String, String>,
+    /// Requests that this service got so far, probes apart.
+    pub(crate) requests: u64,
+    /// Those of them that bore a header of a proxy.
+    pub(crate) marked: u64,
+    /// The reports of the called services, in order.
+    pub(crate) calls: Vec<PathReport>,
+}
+
+/// Headers by lower-case name; values of the same name are joined by commas (RFC 9110, 5.3).
+pub(crate) fn as_text(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let mut texts: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in headers {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        texts
+            .entry(name.to_string())
+            .and_modify(|text| *text = format!("{text}, {value}"))
+            .or_insert_with(|| value.to_string());
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_the_same_header_are_joined() {
+        let mut headers = HeaderMap::new();
+        headers.append("via", "a".parse().unwrap());
+        headers.append("via", "b".parse().unwrap());
+        assert_eq!(as_text(&headers)["via"], "a, b");
+    }
+}

@@ -1,0 +1,130 @@
+//! Turns one plain HTTP/1.1 GET into how it ended. Judges nothing: a refusal can be the right outcome.
+
+use std::collections::BTreeMap;
+use std::error::Error as StdError;
+use std::io;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::Request;
+use hyper::client::conn::http1;
+use hyper::header::{HOST, HeaderValue};
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::command_line::Probe;
+use crate::error::Error;
+use crate::path_report::as_text;
+
+/// How a probe ended.
+#[derive(Debug, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    /// With a complete answer, whatever its status.
+    Answered { status: u16, headers: BTreeMap<String, String>, body: String },
+    /// Nobody listens.
+    Refused { message: String },
+    /// The other end broke the connection.
+    Reset { message: String },
+    /// The other end closed the connection before its answer was complete.
+    Closed { message: String },
+    /// No complete answer in time.
+    Timeout { message: String },
+    /// No way to the address, or no such name.
+    Unreachable { message: String },
+    /// The answer is not HTTP/1.1.
+    Garbled { message: String },
+}
+
+/// Sends the request and waits for its answer.
+///
+/// # Errors
+/// [`Error::Threads`]; all that the other end does is an outcome.
+pub(crate) fn ask(probe: &Probe) -> Result<Outcome, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    Ok(runtime.map_err(Error::Threads)?.block_on(outcome(probe)))
+}
+
+async fn outcome(probe: &Probe) -> Outcome {
+    match timeout(probe.timeout_ms, exchange(probe)).await {
+        Ok(Ok(answered)) => answered,
+        Ok(Err(failure)) => failure.into(),
+        Err(_) => Outcome::Timeout {
+            message: format!("no answer within {} ms", probe.timeout_ms.as_millis()),
+        },
+    }
+}
+
+async fn exchange(probe: &Probe) -> Result<Outcome, Failure> {
+    let stream = TcpStream::connect(probe.connect.as_str()).await?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // Its error is the request's error too.
+    drop(tokio::spawn(connection));
+    let answer = sender.send_request(request(probe)).await?;
+    let (head, body) = answer.into_parts();
+    let body = body.collect().await?.to_bytes();
+    Ok(Outcome::Answered {
+        status: head.status.as_u16(),
+        headers: as_text(&head.headers),
+        body: String::from_utf8_lossy(&body).into_owned(),
+    })
+}
+
+fn request(probe: &Probe) -> Request<Empty<Bytes>> {
+    let host = probe.host.clone().unwrap_or_else(|| {
+        HeaderValue::from_str(probe.connect.as_str()).expect("an authority is a valid header")
+    });
+    let mut request = Request::new(Empty::new());
+    *request.uri_mut() = probe.path.clone().into();
+    request.headers_mut().insert(HOST, host);
+    request.headers_mut().extend(probe.headers.iter().cloned());
+    request
+}
+
+/// Why there is no complete answer.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Connect(#[from] io::Error),
+    #[error(transparent)]
+    Http(#[from] hyper::Error),
+}
+
+impl From<Failure> for Outcome {
+    fn from(failure: Failure) -> Self {
+        match &failure {
+            Failure::Connect(error) => from_io(error),
+            Failure::Http(error) => io_cause(error).map_or_else(|| from_http(error), from_io),
+        }
+    }
+}
+
+fn from_io(error: &io::Error) -> Outcome {
+    use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, TimedOut, UnexpectedEof};
+    let message = error.to_string();
+    match error.kind() {
+        ConnectionRefused => Outcome::Refused { message },
+        ConnectionReset | BrokenPipe => Outcome::Reset { message },
+        UnexpectedEof => Outcome::Closed { message },
+        TimedOut => Outcome::Timeout { message },
+        _ => Outcome::Unreachable { message },
+    }
+}
+
+fn from_http(error: &hyper::Error) -> Outcome {
+    let message = error.to_string();
+    if error.is_parse() { Outcome::Garbled { message } } else { Outcome::Closed { message } }
+}
+
+/// The error of the socket behind an error of the protocol.
+fn io_cause(error: &hyper::Error) -> Option<&io::Error> {
+    let mut cause = StdError::source(error)?;
+    loop {
+        match cause.downcast_ref() {
+            Some(io) => return Some(io),
+            None => cause = cause.source()?,
+        }
+    }
+}

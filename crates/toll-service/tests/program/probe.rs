@@ -1,0 +1,122 @@
+//! How a probe tells the ways in which a request can end.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+use serde_json::Value;
+
+use crate::running::{Running, plain, run};
+
+/// What `toll-service probe` prints when `serve` has the other end of its connection.
+fn probe_of(serve: impl FnOnce(TcpStream) + Send + 'static) -> Value {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    let other_end = thread::spawn(move || serve(listener.accept().expect("the probe connects").0));
+    let told = probe(&["--connect", &address, "--timeout-ms", "5000"]);
+    other_end.join().expect("the other end did as it should");
+    told
+}
+
+fn probe(arguments: &[&str]) -> Value {
+    let output = run(&[&["probe"], arguments].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("one line of JSON")
+}
+
+fn read_request(mut stream: &TcpStream) {
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("a whole request");
+        request.extend(byte);
+    }
+}
+
+#[test]
+fn an_answer_is_shown_whole() {
+    let server = Running::start(&plain("server"));
+    let told = probe(&["--connect", &server.address.to_string()]);
+    assert_eq!(
+        (&told["outcome"], &told["status"], &told["body"]),
+        (&"answered".into(), &200.into(), &"hello".into())
+    );
+    assert_eq!(told["headers"]["content-length"], "5");
+}
+
+#[test]
+fn path_host_and_headers_are_sent_as_told() {
+    let server = Running::start(&plain("server"));
+    let address = server.address.to_string();
+    let told = probe(&[
+        "--connect",
+        &address,
+        "--host",
+        "server:9999",
+        "--header",
+        "x-toll-probe: 1",
+        "--header",
+        "X-A: b:c",
+    ]);
+    let report: Value = serde_json::from_str(told["body"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        report["headers"],
+        serde_json::json!({"host": "server:9999", "x-a": "b:c", "x-toll-probe": "1"})
+    );
+}
+
+#[test]
+fn nobody_listening_is_refused() {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).unwrap();
+    assert_eq!(probe(&["--connect", &free.to_string()])["outcome"], "refused");
+}
+
+#[test]
+fn an_end_without_an_answer_is_closed() {
+    let told = probe_of(|stream| read_request(&stream));
+    assert_eq!(told["outcome"], "closed", "{told}");
+}
+
+#[test]
+fn an_end_within_the_body_is_closed() {
+    let told = probe_of(|mut stream| {
+        read_request(&stream);
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhe").unwrap();
+    });
+    assert_eq!(told["outcome"], "closed", "{told}");
+}
+
+#[test]
+fn a_connection_dropped_with_unread_data_is_reset() {
+    // To close a socket that still holds data sends RST (RFC 1122, 4.2.2.13).
+    let told = probe_of(|stream| assert_eq!(stream.peek(&mut [0]).unwrap(), 1));
+    assert_eq!(told["outcome"], "reset", "{told}");
+}
+
+#[test]
+fn an_answer_that_is_not_http_is_garbled() {
+    // A TLS alert, as a server that expects TLS sends it: fatal, unexpected message.
+    let told = probe_of(|mut stream| {
+        read_request(&stream);
+        stream.write_all(&[0x15, 3, 3, 0, 2, 2, 10]).unwrap();
+    });
+    assert_eq!(told["outcome"], "garbled", "{told}");
+}
+
+#[test]
+fn silence_is_a_timeout() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let told = probe(&["--connect", &address, "--timeout-ms", "50"]);
+    assert_eq!(
+        told,
+        serde_json::json!({"outcome": "timeout", "message": "no answer within 50 ms"})
+    );
+}
+
+#[test]
+fn an_address_without_a_port_is_a_usage_error() {
+    let output = run(&["probe", "--connect", "127.0.0.1"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the port is missing"), "{output:?}");
+}

@@ -1,0 +1,60 @@
+//! Why a statistic cannot be computed.
+
+/// A statistic that its input does not carry.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// Fewer values than the statistic needs.
+    #[error("too few values: {have} of at least {need}")]
+    TooFew {
+        /// Values given.
+        have: usize,
+        /// Values needed.
+        need: usize,
+    },
+    /// The arms of a paired comparison do not pair up.
+    #[error("unequal arms: {baseline} values of the baseline, {treatment} of the treatment")]
+    UnequalLengths {
+        /// Values of the baseline.
+        baseline: usize,
+        /// Values of the treatment.
+        treatment: usize,
+    },
+    /// A ratio needs both values above zero.
+    #[error("no ratio with a value of {value} (pair {index})")]
+    NotPositive {
+        /// Position of the pair, from 0.
+        index: usize,
+        /// The value that is zero or negative.
+        value: f64,
+    },
+    /// A value is infinite or not a number.
+    #[error("value {index} is not a finite number")]
+    NotFinite {
+        /// Position of the value, from 0.
+        index: usize,
+    },
+    /// A level of an interval lies strictly between 0 and 1.
+    #[error("level {0} of an interval is not between 0 and 1")]
+    LevelOutOfRange(f64),
+    /// A quantile lies between 0 and 1.
+    #[error("quantile {0} is not between 0 and 1")]
+    QuantileOutOfRange(f64),
+}
+
+impl Error {
+    /// What to do about it; absent where only the caller's code can help.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::TooFew { need, .. } => Some(format!("run at least {need} valid blocks")),
+            Self::UnequalLengths { .. } => {
+                Some("leave out the blocks in which one of the two variants is invalid".into())
+            }
+            Self::NotPositive { .. } => {
+                Some("compare by difference: a ratio to zero says nothing".into())
+            }
+            Self::LevelOutOfRange(_) => Some("for 95 % write 0.95".into()),
+            Self::QuantileOutOfRange(_) => Some("for the 99th percentile write 0.99".into()),
+            Self::NotFinite { .. } => None,
+        }
+    }
+}

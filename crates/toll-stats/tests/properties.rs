@@ -1,0 +1,148 @@
+//! What must hold of every estimate, whatever the numbers.
+
+use proptest::prelude::*;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use toll_stats::{
+    Estimate, Level, Verdict, noise_floor, paired_difference, paired_ratio, quantile, verdict,
+};
+
+fn pairs() -> impl Strategy<Value = Vec<(f64, f64)>> {
+    prop::collection::vec((0.1..1e4_f64, 0.1..1e4_f64), 2..30)
+}
+
+fn difference(pairs: &[(f64, f64)]) -> Estimate {
+    let (baseline, treatment): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    paired_difference(&baseline, &treatment, Level::P95).expect("two or more finite pairs")
+}
+
+fn ratio(pairs: &[(f64, f64)]) -> Estimate {
+    let (baseline, treatment): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    paired_ratio(&baseline, &treatment, Level::P95).expect("two or more positive pairs")
+}
+
+fn each(pairs: &[(f64, f64)], f: impl Fn((f64, f64)) -> (f64, f64)) -> Vec<(f64, f64)> {
+    pairs.iter().copied().map(f).collect()
+}
+
+fn swapped(pairs: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    each(pairs, |(baseline, treatment)| (treatment, baseline))
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-6 + 1e-9 * a.abs().max(b.abs())
+}
+
+fn same(a: &Estimate, [value, low, high]: [f64; 3]) -> bool {
+    near(a.value, value) && near(a.low, low) && near(a.high, high)
+}
+
+proptest! {
+    #[test]
+    fn swapping_the_arms_negates_the_difference(pairs in pairs()) {
+        let there = difference(&pairs);
+        let back = difference(&swapped(&pairs));
+        prop_assert!(same(&back, [-there.value, -there.high, -there.low]));
+    }
+
+    #[test]
+    fn swapping_the_arms_inverts_the_ratio(pairs in pairs()) {
+        let there = ratio(&pairs);
+        let back = ratio(&swapped(&pairs));
+        prop_assert!((back.value * there.value - 1.0).abs() < 1e-9);
+        prop_assert!((back.low.ln() + there.high.ln()).abs() < 1e-9);
+        prop_assert!((back.high.ln() + there.low.ln()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn another_unit_scales_the_difference_and_leaves_the_ratio(pairs in pairs(), unit in 1e-3..1e3_f64) {
+        let scaled = each(&pairs, |(baseline, treatment)| (baseline * unit, treatment * unit));
+        let [plain, other] = [difference(&pairs), difference(&scaled)];
+        prop_assert!(same(&other, [plain.value, plain.low, plain.high].map(|v| v * unit)));
+        let [plain, other] = [ratio(&pairs), ratio(&scaled)];
+        prop_assert!((other.low.ln() - plain.low.ln()).abs() < 1e-9);
+        prop_assert!((other.high.ln() - plain.high.ln()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_order_of_pairs_does_not_matter(pairs in pairs(), seed in any::<u64>()) {
+        let mut shuffled = pairs.clone();
+        shuffled.shuffle(&mut StdRng::seed_from_u64(seed));
+        let plain = difference(&pairs);
+        prop_assert!(same(&difference(&shuffled), [plain.value, plain.low, plain.high]));
+    }
+
+    #[test]
+    fn a_disturbance_that_hits_both_arms_of_a_block_cancels_out(pairs in pairs(), by in 0.0..1e4_f64) {
+        let mut disturbed = pairs.clone();
+        disturbed[0].0 += by;
+        disturbed[0].1 += by;
+        let plain = difference(&pairs);
+        prop_assert!(same(&difference(&disturbed), [plain.value, plain.low, plain.high]));
+    }
+
+    #[test]
+    fn a_higher_level_gives_a_wider_interval_around_the_same_value(pairs in pairs()) {
+        let (baseline, treatment): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        let at = |share| paired_difference(&baseline, &treatment, Level::new(share).unwrap()).unwrap();
+        let [narrow, wide] = [at(0.8), at(0.99)];
+        prop_assert_eq!(narrow.value, wide.value);
+        prop_assert!(wide.low <= narrow.low && narrow.high <= wide.high);
+    }
+
+    #[test]
+    fn quantiles_never_fall_and_stay_among_the_values(
+        values in prop::collection::vec(-1e6..1e6_f64, 1..50), a in 0.0..=1.0_f64, b in 0.0..=1.0_f64,
+    ) {
+        let [lower, upper] = [a.min(b), a.max(b)].map(|q| quantile(&values, q).unwrap());
+        prop_assert!(quantile(&values, 0.0).unwrap() <= lower);
+        prop_assert!(lower <= upper + 1e-9);
+        prop_assert!(upper <= quantile(&values, 1.0).unwrap() + 1e-9);
+    }
+
+    #[test]
+    fn a_verdict_is_the_same_for_both_directions(pairs in pairs(), floor in 0.0..1e3_f64, bound in 1.0..1e4_f64) {
+        let there = verdict(&difference(&pairs), Some(floor), bound);
+        prop_assert_eq!(there, verdict(&difference(&swapped(&pairs)), Some(floor), bound));
+    }
+}
+
+/// Blocks that wander together by 20, and arms that scatter by 1 on their own: as on a shared machine.
+fn block_values(rng: &mut StdRng, effect: f64, blocks: usize) -> Vec<(f64, f64)> {
+    let pair = |_| {
+        let block = 500.0 + 20.0 * normal(rng);
+        (block + normal(rng), block + effect + normal(rng))
+    };
+    (0..blocks).map(pair).collect()
+}
+
+/// A standard normal draw (Box and Muller 1958).
+fn normal(rng: &mut StdRng) -> f64 {
+    let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
+}
+
+#[test]
+fn an_interval_of_95_percent_holds_the_true_effect_95_times_in_100() {
+    const STUDIES: u32 = 4_000;
+    let mut rng = StdRng::seed_from_u64(1908);
+    let holds = |estimate: Estimate| estimate.low <= 3.0 && 3.0 <= estimate.high;
+    let held = (0..STUDIES).filter(|_| holds(difference(&block_values(&mut rng, 3.0, 5)))).count();
+    // Four standard errors of a share of 0.95 among 4000 studies are 0.014.
+    let coverage = held as f64 / f64::from(STUDIES);
+    assert!((0.936..=0.964).contains(&coverage), "{coverage}");
+}
+
+#[test]
+fn an_a_a_study_finds_a_difference_in_fewer_than_1_of_20() {
+    const STUDIES: u32 = 4_000;
+    let mut rng = StdRng::seed_from_u64(2023);
+    let found = (0..STUDIES).filter(|_| {
+        let floor = noise_floor(&difference(&block_values(&mut rng, 0.0, 5)));
+        verdict(&difference(&block_values(&mut rng, 0.0, 5)), Some(floor), 1.0)
+            == Verdict::Difference
+    });
+    let share = found.count() as f64 / f64::from(STUDIES);
+    assert!(share < 0.05, "{share}");
+}

@@ -1,0 +1,149 @@
+//! Who used the CPU and the memory in a window between two samples of one trial.
+//!
+//! CPU comes from cumulative counters at the window's ends (METHOD.md rule 5); what the host used beyond the
+//! sum of the components is *unattributed* (kernel threads, softirq outside of any component, other tenants).
+
+use std::collections::BTreeMap;
+
+use toll_lab::{Component, Reading, Role, Sample};
+
+use crate::store::{Mark, MarkedSample};
+
+/// An owner of CPU time or memory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// A component of the lab.
+    Component(Component),
+    /// Nobody that can be named.
+    Unattributed,
+}
+
+impl Owner {
+    /// `client`, `client sidecar`, `load generator`, `toll`, `unattributed`.
+    pub fn label(&self) -> String {
+        match self {
+            Self::Unattributed => "unattributed".into(),
+            Self::Component(c) => match c.role {
+                Role::Application => c.pod.clone(),
+                Role::Sidecar => format!("{} sidecar", c.pod),
+                Role::LoadGenerator => "load generator".into(),
+                Role::Harness => "toll".into(),
+            },
+        }
+    }
+
+    /// `application`, `sidecar`, `load_generator`, `harness`, `unattributed`.
+    pub fn role(&self) -> &'static str {
+        match self {
+            Self::Unattributed => "unattributed",
+            Self::Component(c) => match c.role {
+                Role::Application => "application",
+                Role::Sidecar => "sidecar",
+                Role::LoadGenerator => "load_generator",
+                Role::Harness => "harness",
+            },
+        }
+    }
+
+    /// Whether its cost is part of the system that is measured.
+    pub fn is_measured(&self) -> bool {
+        matches!(self, Self::Component(Component { role: Role::Application | Role::Sidecar, .. }))
+    }
+
+    /// Whether it is one of the application's services.
+    pub fn is_application(&self) -> bool {
+        matches!(self, Self::Component(Component { role: Role::Application, .. }))
+    }
+}
+
+/// CPU time by owner in a window, nanoseconds; `None` for an owner whose counter could not be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuAccount {
+    /// Length of the window, nanoseconds.
+    pub window_ns: u64,
+    /// In the order of the deployment, *unattributed* last.
+    pub by_owner: Vec<(Owner, Option<f64>)>,
+}
+
+impl CpuAccount {
+    /// Of the window between two marks; `None` when a mark is missing.
+    pub fn between(samples: &[MarkedSample], begin: Mark, end: Mark) -> Option<Self> {
+        let begin = &samples.iter().find(|s| s.mark == begin)?.sample;
+        let end = &samples.iter().find(|s| s.mark == end)?.sample;
+        let mut by_owner = components(begin, end);
+        by_owner.push((Owner::Unattributed, unattributed(begin, end, &by_owner)));
+        Some(Self { window_ns: end.at_ns.saturating_sub(begin.at_ns), by_owner })
+    }
+
+    /// CPU time of the owners that `wanted` picks, nanoseconds; `None` when one of them is unknown.
+    pub fn total_ns(&self, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
+        self.by_owner.iter().filter(|(owner, _)| wanted(owner)).map(|(_, ns)| *ns).sum()
+    }
+}
+
+fn components(begin: &Sample, end: &Sample) -> Vec<(Owner, Option<f64>)> {
+    // The load generator starts after the idle window: a component without an earlier reading began at zero.
+    let before: BTreeMap<&Component, &Reading<u64>> =
+        begin.components.iter().map(|c| (&c.component, &c.cpu_ns)).collect();
+    end.components
+        .iter()
+        .map(|c| {
+            let earlier = before.get(&c.component).map_or(Some(0), |reading| value(reading));
+            let used =
+                value(&c.cpu_ns).zip(earlier).map(|(now, then)| now.saturating_sub(then) as f64);
+            (Owner::Component(c.component.clone()), used)
+        })
+        .collect()
+}
+
+fn unattributed(begin: &Sample, end: &Sample, owned: &[(Owner, Option<f64>)]) -> Option<f64> {
+    let busy = end.host.busy_ns.saturating_sub(begin.host.busy_ns) as f64;
+    let owned: Option<f64> = owned.iter().map(|(_, ns)| *ns).sum();
+    owned.map(|owned| busy - owned)
+}
+
+/// Anonymous memory by owner over time: nanoseconds on the samples' clock, bytes.
+pub fn memory_series(samples: &[MarkedSample]) -> Vec<(Owner, Vec<(u64, f64)>)> {
+    let mut series: Vec<(Owner, Vec<(u64, f64)>)> = Vec::new();
+    for MarkedSample { sample, .. } in samples {
+        for c in &sample.components {
+            let Some(bytes) = value(&c.memory.anonymous) else { continue };
+            let owner = Owner::Component(c.component.clone());
+            let point = (sample.at_ns, bytes as f64);
+            match series.iter_mut().find(|(known, _)| *known == owner) {
+                Some((_, points)) => points.push(point),
+                None => series.push((owner, vec![point])),
+            }
+        }
+    }
+    series
+}
+
+/// Mean anonymous memory of the measured system in the measured window, bytes.
+pub fn mean_memory(samples: &[MarkedSample]) -> Option<f64> {
+    let window = measured_window(samples)?;
+    let totals: Vec<f64> = window.iter().filter_map(|s| measured_memory(&s.sample)).collect();
+    (!totals.is_empty()).then(|| totals.iter().sum::<f64>() / totals.len() as f64)
+}
+
+fn measured_window(samples: &[MarkedSample]) -> Option<&[MarkedSample]> {
+    let begin = samples.iter().position(|s| s.mark == Mark::MeasureBegin)?;
+    let end = samples.iter().position(|s| s.mark == Mark::MeasureEnd)?;
+    samples.get(begin..=end)
+}
+
+fn measured_memory(sample: &Sample) -> Option<f64> {
+    sample
+        .components
+        .iter()
+        .filter(|c| Owner::Component(c.component.clone()).is_measured())
+        .map(|c| value(&c.memory.anonymous).map(|bytes| bytes as f64))
+        .sum()
+}
+
+fn value(reading: &Reading<u64>) -> Option<u64> {
+    match reading {
+        Reading::Value(value) => Some(*value),
+        Reading::Missing(_) => None,
+    }
+}

@@ -1,0 +1,198 @@
+//! What weakens a run's findings, a sentence each, to be shown beside the numbers.
+
+use std::collections::BTreeMap;
+
+use toll_lab::Reading;
+
+use super::accounts::{CpuAccount, Owner};
+use super::effects;
+use super::findings::{LoadFindings, Metric, VariantLoad, View};
+use super::summary::fastest_calibration;
+use crate::store::{Mark, RunRecord, TrialRecord};
+
+/// Blocks below which intervals are too wide to lean on (METHOD.md rule 3).
+const ENOUGH_BLOCKS: usize = 5;
+/// At an equal rate, throughputs that differ by more are not the same load (METHOD.md rule 2).
+const SAME_RATE: f64 = 0.02;
+/// Share of stolen CPU time worth a warning.
+const NOTABLE_STEAL: f64 = 0.02;
+/// CPU time that belongs to no component, as a share of what the components used, worth a warning.
+const NOTABLE_OTHERS: f64 = 0.15;
+/// Slowest over fastest calibration loop worth a warning.
+const NOTABLE_CALIBRATION: f64 = 1.25;
+
+/// Whatever weakens the result.
+pub fn caveats(run: &RunRecord, loads: &[LoadFindings]) -> Vec<String> {
+    let mut warnings = run.plan.warnings.clone();
+    warnings.extend(run.host.lacks.iter().cloned());
+    warnings.extend(run.host.changes.iter().cloned());
+    warnings.extend(missing_trials(run));
+    warnings.extend(loads.iter().flat_map(few_blocks));
+    warnings.extend(loads.iter().filter_map(unequal_rates));
+    warnings.extend(not_carried(run));
+    warnings.extend(noise(run));
+    warnings.extend(other_work(run));
+    warnings.extend(unsettled(run));
+    warnings.extend(missing_readings(run));
+    warnings.extend(left_out(run));
+    warnings
+}
+
+fn missing_trials(run: &RunRecord) -> Vec<String> {
+    let planned = run.plan.trials.len();
+    let invalid = run.trials.iter().filter(|t| !t.verdict.invalid.is_empty()).count();
+    let mut warnings = Vec::new();
+    if run.trials.len() < planned {
+        warnings.push(format!(
+            "only {} of {planned} trials ran: go on with `toll run --resume {}`",
+            run.trials.len(),
+            run.name
+        ));
+    }
+    if invalid > 0 {
+        warnings.push(format!(
+            "{invalid} of {} trials are invalid and count for nothing; the reasons are listed with the trials",
+            run.trials.len()
+        ));
+    }
+    warnings
+}
+
+fn few_blocks(load: &LoadFindings) -> Vec<String> {
+    load.variants
+        .iter()
+        .filter(|variant| variant.trials < ENOUGH_BLOCKS)
+        .map(|variant| {
+            format!(
+                "{}: valid trials of {}: {}; below {ENOUGH_BLOCKS} blocks intervals are wide",
+                load.name, variant.variant, variant.trials
+            )
+        })
+        .collect()
+}
+
+fn unequal_rates(load: &LoadFindings) -> Option<String> {
+    let rates = || {
+        let throughput = |v: &VariantLoad| {
+            v.metrics.iter().find(|(m, _)| *m == Metric::Throughput).map(|(_, e)| e.value)
+        };
+        load.variants.iter().filter_map(throughput)
+    };
+    let (low, high) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
+    (load.view == View::EqualRate && high > low * (1.0 + SAME_RATE)).then(|| {
+        format!(
+            "{}: the variants did not complete the same rate ({low:.0} to {high:.0}/s), so this is not an equal-rate comparison; lower the rate",
+            load.name
+        )
+    })
+}
+
+/// Trials in which answers did not keep up with arrivals: their latency is that of a growing queue.
+fn not_carried(run: &RunRecord) -> Vec<String> {
+    let lagging = |t: &&TrialRecord| {
+        let planned = t.verdict.rate_per_s;
+        let seen = effects::throughput(t);
+        planned.zip(seen).is_some_and(|(planned, seen)| seen < planned * (1.0 - SAME_RATE))
+    };
+    let valid = run.trials.iter().filter(|t| t.verdict.invalid.is_empty());
+    valid
+        .filter(lagging)
+        .map(|t| {
+            format!(
+                "trial {} ({} under {}) completed {:.0} of {:.0} requests/s: its latency is that of a growing queue; lower the rate",
+                t.trial.index,
+                t.trial.arm.label(),
+                t.trial.load,
+                effects::throughput(t).unwrap_or_default(),
+                t.verdict.rate_per_s.unwrap_or_default(),
+            )
+        })
+        .collect()
+}
+
+/// Trials during which the machine worked for others, too.
+fn other_work(run: &RunRecord) -> Option<String> {
+    let disturbed = |t: &&TrialRecord| {
+        let account = CpuAccount::between(&t.samples, Mark::MeasureBegin, Mark::MeasureEnd);
+        account.is_some_and(|account| {
+            let others = account.total_ns(|owner| *owner == Owner::Unattributed);
+            let owned = account.total_ns(|owner| *owner != Owner::Unattributed);
+            others.zip(owned).is_some_and(|(others, owned)| others > owned * NOTABLE_OTHERS)
+        })
+    };
+    let count = run.trials.iter().filter(disturbed).count();
+    (count > 0).then(|| {
+        format!(
+            "in {count} of {} trials more than {:.0} % of the CPU time that was used belongs to no component: other work ran on this machine",
+            run.trials.len(),
+            100.0 * NOTABLE_OTHERS / (1.0 + NOTABLE_OTHERS)
+        )
+    })
+}
+
+/// Counters that could not be read, by reason.
+fn missing_readings(run: &RunRecord) -> Vec<String> {
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for trial in run.trials.iter().filter(|t| t.verdict.invalid.is_empty()) {
+        let Some(end) = trial.samples.iter().find(|s| s.mark == Mark::MeasureEnd) else { continue };
+        for component in &end.sample.components {
+            for reading in [&component.cpu_ns, &component.memory.anonymous] {
+                if let Reading::Missing(reason) = reading {
+                    let owner = Owner::Component(component.component.clone()).label();
+                    *reasons.entry(format!("{owner}: {reason}")).or_default() += 1;
+                }
+            }
+        }
+    }
+    let warning =
+        |(what, count): (String, usize)| format!("a reading is missing, trials: {count}: {what}");
+    reasons.into_iter().map(warning).collect()
+}
+
+/// What the proofs could not claim.
+fn left_out(run: &RunRecord) -> Vec<String> {
+    let mut sentences: Vec<String> = run
+        .trials
+        .iter()
+        .filter_map(|t| t.proof.as_ref().map(|proof| (&t.trial.arm.variant, proof)))
+        .flat_map(|(variant, proof)| {
+            proof.left_out.iter().map(move |what| format!("{variant}: not proven: {what}"))
+        })
+        .collect();
+    sentences.sort();
+    sentences.dedup();
+    sentences
+}
+
+fn noise(run: &RunRecord) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let steal = run.trials.iter().map(|t| t.verdict.noise.steal).fold(0.0, f64::max);
+    if steal > NOTABLE_STEAL {
+        warnings.push(format!(
+            "the hypervisor took up to {:.0} % of the CPU time during a trial: figures are noisier than the machine's own",
+            steal * 100.0
+        ));
+    }
+    let slowest =
+        run.trials.iter().map(|t| t.verdict.noise.calibration_ns).max().unwrap_or(0) as f64;
+    let spread = slowest / fastest_calibration(run);
+    if spread > NOTABLE_CALIBRATION {
+        warnings.push(format!(
+            "the same calibration loop took up to {spread:.2} times its fastest time: other work ran on this machine",
+        ));
+    }
+    warnings
+}
+
+fn unsettled(run: &RunRecord) -> Option<String> {
+    let count = run
+        .trials
+        .iter()
+        .filter(|t| t.verdict.invalid.is_empty())
+        .filter(|t| t.load.as_ref().is_some_and(|load| !load.warm_up_stable))
+        .count();
+    (count > 0).then(|| {
+        let planned = run.trials.len();
+        format!("in {count} of {planned} trials the warm-up ended at its limit before the series was stable; a longer warm_up.max may narrow the intervals")
+    })
+}

@@ -1,0 +1,169 @@
+//! The numbers of single trials, and what a variant changed: paired within blocks.
+
+use std::collections::BTreeMap;
+
+use super::LEVEL;
+use super::accounts::{self, CpuAccount, Owner};
+use super::findings::{Effect, Estimate, Metric, Verdict, View};
+use crate::store::{Mark, TrialRecord};
+
+/// The metrics that are compared in a view, in the order of the report.
+///
+/// At an equal arrival rate throughput is a check, not an effect; flat out it is the point.
+pub fn compared(view: View) -> &'static [Metric] {
+    match view {
+        View::EqualRate => &[
+            Metric::LatencyP50,
+            Metric::LatencyP90,
+            Metric::LatencyP99,
+            Metric::LatencyMean,
+            Metric::CpuPerRequest,
+            Metric::ApplicationCpuPerRequest,
+            Metric::Memory,
+        ],
+        View::FlatOut => &[
+            Metric::LatencyP50,
+            Metric::LatencyP90,
+            Metric::LatencyP99,
+            Metric::LatencyMean,
+            Metric::Throughput,
+            Metric::CpuPerRequest,
+            Metric::ApplicationCpuPerRequest,
+            Metric::Memory,
+        ],
+    }
+}
+
+/// What one trial says of a metric; `None` when a reading is missing.
+pub fn observe(trial: &TrialRecord, metric: Metric) -> Option<f64> {
+    let measured = &trial.load.as_ref()?.measure;
+    match metric {
+        Metric::LatencyP50 => Some(measured.latency.quantile_us(0.50)),
+        Metric::LatencyP90 => Some(measured.latency.quantile_us(0.90)),
+        Metric::LatencyP99 => Some(measured.latency.quantile_us(0.99)),
+        Metric::LatencyMean => Some(measured.latency.mean_us()),
+        Metric::Throughput => Some(throughput(trial)?),
+        Metric::CpuPerRequest => cpu_per_request(trial, Owner::is_measured),
+        Metric::ApplicationCpuPerRequest => cpu_per_request(trial, Owner::is_application),
+        Metric::Memory => accounts::mean_memory(&trial.samples),
+    }
+}
+
+/// Completed requests per second of the measured phase.
+pub fn throughput(trial: &TrialRecord) -> Option<f64> {
+    let measured = &trial.load.as_ref()?.measure;
+    let seconds = measured.end_ns.saturating_sub(measured.begin_ns) as f64 / 1e9;
+    (seconds > 0.0).then(|| measured.completed as f64 / seconds)
+}
+
+fn cpu_per_request(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
+    let completed = trial.load.as_ref()?.measure.completed;
+    let account = CpuAccount::between(&trial.samples, Mark::MeasureBegin, Mark::MeasureEnd)?;
+    let total_ns = account.total_ns(wanted)?;
+    (completed > 0).then(|| total_ns / completed as f64 / 1e3)
+}
+
+/// The mean of a metric over trials. A single trial has no interval: both ends are its value, and `blocks` is 1.
+pub fn mean(trials: &[&TrialRecord], metric: Metric) -> Option<Estimate> {
+    let values: Vec<f64> = trials.iter().filter_map(|t| observe(t, metric)).collect();
+    mean_of(&values)
+}
+
+/// The mean of observations, one per block.
+pub fn mean_of(values: &[f64]) -> Option<Estimate> {
+    if let [single] = values {
+        return Some(Estimate {
+            value: *single,
+            low: *single,
+            high: *single,
+            level: LEVEL.share(),
+            blocks: 1,
+        });
+    }
+    toll_stats::mean(values, LEVEL).ok().map(estimate)
+}
+
+/// One metric in the two arms of each block that has both.
+pub struct Paired {
+    baseline: Vec<f64>,
+    variant: Vec<f64>,
+}
+
+impl Paired {
+    /// Pairs two arms by block.
+    pub fn by_block(baseline: &[&TrialRecord], variant: &[&TrialRecord], metric: Metric) -> Self {
+        let observed: BTreeMap<usize, f64> =
+            baseline.iter().filter_map(|t| Some((t.trial.block, observe(t, metric)?))).collect();
+        let (baseline, variant) = variant
+            .iter()
+            .filter_map(|t| Some((*observed.get(&t.trial.block)?, observe(t, metric)?)))
+            .unzip();
+        Self { baseline, variant }
+    }
+
+    fn difference(&self) -> Option<toll_stats::Estimate> {
+        toll_stats::paired_difference(&self.baseline, &self.variant, LEVEL).ok()
+    }
+
+    fn ratio(&self) -> Option<toll_stats::Estimate> {
+        toll_stats::paired_ratio(&self.baseline, &self.variant, LEVEL).ok()
+    }
+
+    /// variant / baseline, with its interval.
+    pub fn ratio_estimate(&self) -> Option<Estimate> {
+        self.ratio().map(estimate)
+    }
+
+    /// The largest difference that this pair leaves possible, when both arms are the baseline.
+    pub fn noise_floor(&self) -> Option<f64> {
+        self.difference().map(|difference| toll_stats::noise_floor(&difference))
+    }
+
+    /// What the variant changed; `None` with fewer than two pairs.
+    pub fn effect(
+        &self,
+        variant: &str,
+        metric: Metric,
+        floor: Option<f64>,
+        bound: f64,
+    ) -> Option<Effect> {
+        let difference = self.difference()?;
+        let baseline = arithmetic_mean(&self.baseline);
+        let verdict = match floor {
+            Some(_) => toll_stats::verdict(&difference, floor, baseline.abs() * bound),
+            // Without a valid A/A pair nobody knows what chance alone does here.
+            None => toll_stats::Verdict::CannotTell {
+                floor: difference.half_width(),
+                more_blocks: None,
+            },
+        };
+        Some(Effect {
+            variant: variant.into(),
+            metric,
+            baseline,
+            value: arithmetic_mean(&self.variant),
+            difference: estimate(difference),
+            ratio: estimate(self.ratio()?),
+            noise_floor: floor,
+            verdict: verdict_finding(verdict),
+        })
+    }
+}
+
+fn arithmetic_mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn estimate(e: toll_stats::Estimate) -> Estimate {
+    Estimate { value: e.value, low: e.low, high: e.high, level: e.level.share(), blocks: e.samples }
+}
+
+fn verdict_finding(verdict: toll_stats::Verdict) -> Verdict {
+    match verdict {
+        toll_stats::Verdict::Difference => Verdict::Difference,
+        toll_stats::Verdict::NoDifference { bound } => Verdict::NoDifference { bound },
+        toll_stats::Verdict::CannotTell { floor, more_blocks } => {
+            Verdict::CannotTell { floor, more_blocks }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Turns what a run stored into [`Findings`]. Pure: the same run gives the same findings, byte for byte.
+//!
+//! The run is the unit (METHOD.md rule 3): every number of a trial is one observation, effects are paired
+//! within blocks and intervals come from the blocks. Nothing is rounded here.
+
+mod accounts;
+mod caveats;
+mod effects;
+pub mod findings;
+mod latency;
+mod reference;
+mod summary;
+
+use crate::store::{RunRecord, TrialRecord};
+
+use findings::{Findings, LoadFindings, View};
+
+/// Version of `report.json`.
+pub const FORMAT: u32 = 1;
+
+/// Level of every interval.
+const LEVEL: toll_stats::Level = toll_stats::Level::P95;
+
+/// All that a run found.
+pub fn findings(run: &RunRecord) -> Findings {
+    let valid: Vec<&TrialRecord> =
+        run.trials.iter().filter(|t| t.verdict.invalid.is_empty()).collect();
+    let mut loads: Vec<LoadFindings> =
+        run.plan.loads.iter().map(|load| summary::load_findings(run, load, &valid)).collect();
+    loads.sort_by_key(|load| load.view != View::EqualRate);
+    Findings {
+        version: FORMAT,
+        study: run.plan.study.clone(),
+        question: run.plan.question.clone(),
+        run: run.name.clone(),
+        baseline: run.plan.baseline.clone(),
+        variants: summary::variants(&run.plan),
+        warnings: caveats::caveats(run, &loads),
+        loads,
+        knees: summary::knees(run),
+        published: summary::published(&run.plan),
+        proofs: summary::proofs(run),
+        trials: summary::trial_lines(run),
+        manifest: summary::manifest(run),
+    }
+}
+
+#[cfg(test)]
+mod tests;

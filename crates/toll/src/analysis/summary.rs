@@ -1,0 +1,280 @@
+//! The parts of the findings: per load, per variant, per trial.
+
+use toll_load::Stop;
+
+use super::accounts::{self, CpuAccount, Owner};
+use super::effects::{self, Paired};
+use super::findings::*;
+use super::{latency, reference};
+use crate::plan::{Arm, Plan, PlannedLoad, PlannedRate, PlannedReference, Release, VariantState};
+use crate::store::{Mark, RunRecord, TrialRecord};
+
+/// All that one load showed.
+pub fn load_findings(run: &RunRecord, load: &PlannedLoad, valid: &[&TrialRecord]) -> LoadFindings {
+    let trials = |variant: &str, again: bool| -> Vec<&TrialRecord> {
+        let arm = Arm { variant: variant.into(), again };
+        valid.iter().copied().filter(|t| t.trial.load == load.name && t.trial.arm == arm).collect()
+    };
+    let baseline = run.plan.baseline.as_str();
+    let mut names: Vec<&str> = run.plan.ready().map(|(name, _)| name).collect();
+    names.sort_by_key(|name| *name != baseline);
+    let variants = names
+        .iter()
+        .map(|name| (*name, trials(name, false)))
+        .filter(|(_, trials)| !trials.is_empty())
+        .map(|(name, trials)| variant_load(name, &trials))
+        .collect();
+    LoadFindings {
+        name: load.name.clone(),
+        view: view(load),
+        describes: describe(run, load),
+        variants,
+        effects: load_effects(run, load, &names, &trials),
+        reference: run.plan.reference.as_ref().map_or_else(Vec::new, |published| {
+            reference::rows(published, &load.name, baseline, |variant| trials(variant, false))
+        }),
+    }
+}
+
+fn load_effects<'a>(
+    run: &RunRecord,
+    load: &PlannedLoad,
+    names: &[&str],
+    trials: &impl Fn(&str, bool) -> Vec<&'a TrialRecord>,
+) -> Vec<Effect> {
+    let baseline = trials(&run.plan.baseline, false);
+    let again = trials(&run.plan.baseline, true);
+    let others = names.iter().filter(|name| **name != run.plan.baseline);
+    others
+        .flat_map(|name| {
+            let variant = trials(name, false);
+            effects::compared(view(load))
+                .iter()
+                .filter_map(|metric| {
+                    let floor = Paired::by_block(&baseline, &again, *metric).noise_floor();
+                    let paired = Paired::by_block(&baseline, &variant, *metric);
+                    paired.effect(name, *metric, floor, run.plan.bound)
+                })
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn view(load: &PlannedLoad) -> View {
+    match load.release {
+        Release::Open { .. } => View::EqualRate,
+        Release::Closed { .. } => View::FlatOut,
+    }
+}
+
+fn describe(run: &RunRecord, load: &PlannedLoad) -> String {
+    let length = match load.stop {
+        Stop::AfterSeconds(seconds) => format!("{seconds} s a trial"),
+        Stop::AfterRequests(count) => format!("{count} requests a trial"),
+    };
+    match load.release {
+        Release::Closed { connections } => {
+            format!("closed loop, {connections} connections, as fast as each goes, {length}")
+        }
+        Release::Open { rate, poisson, .. } => {
+            let law = if poisson { "Poisson" } else { "constant" };
+            format!("open loop, {}, {law} arrivals, {length}", rate_in_words(run, load, rate))
+        }
+    }
+}
+
+fn rate_in_words(run: &RunRecord, load: &PlannedLoad, rate: PlannedRate) -> String {
+    match (rate, run.lowest_knee()) {
+        (PlannedRate::PerSecond(rate), _) => format!("{rate} requests/s"),
+        (PlannedRate::OfKnee(share), None) => {
+            format!("{:.0} % of a knee not yet known", share * 100.0)
+        }
+        (PlannedRate::OfKnee(share), Some(knee)) => {
+            let rate = load.rate_per_s(Some(knee.rate_per_s)).unwrap_or_default();
+            let (percent, knee_rate) = (share * 100.0, knee.rate_per_s);
+            format!(
+                "{rate:.0} requests/s ({percent:.0} % of the knee of {}, {knee_rate:.0}/s)",
+                knee.variant
+            )
+        }
+    }
+}
+
+fn variant_load(name: &str, trials: &[&TrialRecord]) -> VariantLoad {
+    const ALL: [Metric; 8] = [
+        Metric::LatencyP50,
+        Metric::LatencyP90,
+        Metric::LatencyP99,
+        Metric::LatencyMean,
+        Metric::CpuPerRequest,
+        Metric::ApplicationCpuPerRequest,
+        Metric::Throughput,
+        Metric::Memory,
+    ];
+    let histograms: Vec<_> =
+        trials.iter().filter_map(|t| t.load.as_ref()).map(|load| &load.measure.latency).collect();
+    VariantLoad {
+        variant: name.into(),
+        trials: trials.len(),
+        metrics: ALL.iter().filter_map(|m| Some((*m, effects::mean(trials, *m)?))).collect(),
+        latency_curve: latency::curve(&histograms),
+        throughput_by_block: trials.iter().filter_map(|t| effects::throughput(t)).collect(),
+        cpu_per_request: costs(trials, request_cpu_us),
+        idle_cpu: costs(trials, idle_millicores),
+        memory: typical_memory(trials),
+    }
+}
+
+/// CPU per request by owner, microseconds.
+fn request_cpu_us(trial: &TrialRecord) -> Vec<(Owner, Option<f64>)> {
+    let account = CpuAccount::between(&trial.samples, Mark::MeasureBegin, Mark::MeasureEnd);
+    let completed = trial.load.as_ref().map_or(0, |load| load.measure.completed);
+    per(account, |_| (completed > 0).then_some(completed as f64 * 1e3))
+}
+
+/// CPU in the idle window by owner, thousandths of a core.
+fn idle_millicores(trial: &TrialRecord) -> Vec<(Owner, Option<f64>)> {
+    let account = CpuAccount::between(&trial.samples, Mark::IdleBegin, Mark::IdleEnd);
+    per(account, |window_ns| (window_ns > 0).then_some(window_ns as f64 / 1e3))
+}
+
+fn per(
+    account: Option<CpuAccount>,
+    divisor: impl Fn(u64) -> Option<f64>,
+) -> Vec<(Owner, Option<f64>)> {
+    let Some(account) = account else { return vec![] };
+    let divisor = divisor(account.window_ns);
+    account
+        .by_owner
+        .into_iter()
+        .map(|(owner, ns)| (owner, ns.zip(divisor).map(|(n, d)| n / d)))
+        .collect()
+}
+
+/// The mean over trials of what `cost` says of each owner, owners in the order of first appearance.
+fn costs(
+    trials: &[&TrialRecord],
+    cost: impl Fn(&TrialRecord) -> Vec<(Owner, Option<f64>)>,
+) -> Vec<ComponentCost> {
+    let mut by_owner: Vec<(Owner, Vec<f64>)> = Vec::new();
+    for (owner, value) in trials.iter().flat_map(|trial| cost(trial)) {
+        let Some(value) = value else { continue };
+        match by_owner.iter_mut().find(|(known, _)| *known == owner) {
+            Some((_, values)) => values.push(value),
+            None => by_owner.push((owner, vec![value])),
+        }
+    }
+    by_owner
+        .into_iter()
+        .filter_map(|(owner, values)| {
+            let cost = effects::mean_of(&values)?;
+            Some(ComponentCost { component: owner.label(), role: owner.role().into(), cost })
+        })
+        .collect()
+}
+
+/// Memory over time in the trial whose mean is the median.
+fn typical_memory(trials: &[&TrialRecord]) -> Vec<MemorySeries> {
+    let mut by_mean: Vec<(f64, &TrialRecord)> =
+        trials.iter().filter_map(|t| Some((accounts::mean_memory(&t.samples)?, *t))).collect();
+    by_mean.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((_, typical)) = by_mean.get(by_mean.len() / 2) else { return vec![] };
+    let Some(zero) = typical.samples.iter().find(|s| s.mark == Mark::MeasureBegin) else {
+        return vec![];
+    };
+    let seconds = |at_ns: u64| (at_ns as f64 - zero.sample.at_ns as f64) / 1e9;
+    accounts::memory_series(&typical.samples)
+        .into_iter()
+        .map(|(owner, points)| MemorySeries {
+            component: owner.label(),
+            role: owner.role().into(),
+            points: points.into_iter().map(|(at, bytes)| (seconds(at), bytes)).collect(),
+        })
+        .collect()
+}
+
+/// The variants of the study, skipped ones included.
+pub fn variants(plan: &Plan) -> Vec<VariantFacts> {
+    plan.variants
+        .iter()
+        .map(|variant| VariantFacts {
+            name: variant.name.clone(),
+            describes: variant.describes.clone(),
+            skipped: match &variant.state {
+                VariantState::Ready(_) => None,
+                VariantState::Skipped(reason) => Some(reason.clone()),
+            },
+        })
+        .collect()
+}
+
+/// The knees that were searched for.
+pub fn knees(run: &RunRecord) -> Vec<Knee> {
+    let knee = |k: &crate::store::KneeRecord| Knee {
+        variant: k.variant.clone(),
+        rate_per_s: k.rate_per_s,
+    };
+    run.knees.iter().map(knee).collect()
+}
+
+/// Where the published figures come from, and what to know about them, a sentence each.
+pub fn published(plan: &Plan) -> Vec<String> {
+    let sentences = |reference: &PlannedReference| {
+        let source = format!("Published in: {}.", reference.source);
+        std::iter::once(source).chain(reference.notes.iter().cloned()).collect()
+    };
+    plan.reference.as_ref().map_or_else(Vec::new, sentences)
+}
+
+/// Proof of path, per variant that ran.
+pub fn proofs(run: &RunRecord) -> Vec<ProofSummary> {
+    let ran = run.plan.ready().map(|(name, _)| name);
+    ran.map(|name| {
+        let trials: Vec<_> = run.trials.iter().filter(|t| t.trial.arm.variant == name).collect();
+        let proven = |t: &&&TrialRecord| t.proof.as_ref().is_some_and(toll_lab::Proof::holds);
+        let last = trials.iter().rev().find_map(|t| t.proof.as_ref());
+        ProofSummary {
+            variant: name.into(),
+            trials: trials.len(),
+            proven: trials.iter().filter(proven).count(),
+            claims: last.map_or_else(Vec::new, |proof| {
+                let claim = |c: &toll_lab::Claim| {
+                    (c.claim.clone(), c.expected.clone(), c.seen.clone(), c.holds)
+                };
+                proof.claims.iter().map(claim).collect()
+            }),
+        }
+    })
+    .collect()
+}
+
+/// Every trial that ran.
+pub fn trial_lines(run: &RunRecord) -> Vec<TrialLine> {
+    let fastest = fastest_calibration(run);
+    run.trials
+        .iter()
+        .map(|t| TrialLine {
+            index: t.trial.index,
+            block: t.trial.block,
+            variant: t.trial.arm.label(),
+            load: t.trial.load.clone(),
+            invalid: (!t.verdict.invalid.is_empty()).then(|| t.verdict.invalid.join("; ")),
+            steal: t.verdict.noise.steal,
+            calibration: t.verdict.noise.calibration_ns as f64 / fastest,
+        })
+        .collect()
+}
+
+/// The shortest calibration loop of the run, nanoseconds; never zero.
+pub fn fastest_calibration(run: &RunRecord) -> f64 {
+    run.trials.iter().map(|t| t.verdict.noise.calibration_ns).min().unwrap_or(1).max(1) as f64
+}
+
+/// What the machine and the run were.
+pub fn manifest(run: &RunRecord) -> Vec<(String, String)> {
+    let mut manifest = run.host.facts.clone();
+    manifest.push(("profile".into(), run.plan.profile.clone()));
+    manifest.push(("blocks".into(), run.plan.blocks.to_string()));
+    manifest.push(("seed".into(), run.plan.seed.to_string()));
+    manifest
+}

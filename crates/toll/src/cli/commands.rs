@@ -1,0 +1,301 @@
+//! The commands, each a short recipe.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use toll_lab::parts::{self, Fetch, Part, PartError};
+use toll_lab::{DataPlane, Isolation, Lab, LocalOptions, SidecarProxy};
+
+use super::arguments::{
+    DoctorArguments, IsolationChoice, PlanArguments, ReportArguments, ReportFormat, RunArguments,
+    StudyArguments, StudyChoice,
+};
+use super::exit;
+use super::progress::Progress;
+use super::talk::{CliError, print, say, stdout_style};
+use crate::analysis;
+use crate::analysis::findings::Findings;
+use crate::plan::{self, Choices, Plan};
+use crate::report;
+use crate::run::{self, Ending, Session};
+use crate::store::Store;
+use crate::study::{self, Profile, Study};
+
+/// `toll run`.
+pub fn run(arguments: &RunArguments) -> Result<u8, CliError> {
+    let interrupt = catch_signals()?;
+    let (store, plan, lab) = match &arguments.resume {
+        Some(run) => resumed(run)?,
+        None => begun(arguments)?,
+    };
+    say(&format!("run directory: {}", store.dir().display()));
+    let mut progress = Progress::new();
+    let mut watch = |event: &crate::event::RunEvent| progress.show(event);
+    let ended =
+        Session { plan: &plan, lab: &lab, store: &store, interrupt: &interrupt, watch: &mut watch }
+            .run();
+    // Whatever ended the run: what was measured is reported.
+    let findings = write_reports(&store);
+    let ending = ended?;
+    let findings = findings?;
+    if !findings.trials.is_empty() {
+        let (width, colour) = stdout_style();
+        print(&report::terminal(&findings, width, colour))?;
+        say(&format!("report: {}", store.dir().join("report.html").display()));
+    }
+    if ending == Ending::Interrupted {
+        say(&format!("go on with: toll run --resume {}", store.dir().display()));
+        return Ok(exit::INTERRUPTED);
+    }
+    Ok(if every_variant_counts(&findings) { exit::DONE } else { exit::UNPROVEN })
+}
+
+fn begun(arguments: &RunArguments) -> Result<(Store, Plan, Lab), CliError> {
+    let choice = arguments.choice.as_ref();
+    let choice = choice.expect("clap asks for a study unless a run is resumed");
+    let (text, plan) = planned(choice)?;
+    let envoy = envoy_for(&plan)?;
+    let lab = lab(choice.isolation.map(isolation), arguments.realtime, envoy.as_ref())?;
+    let dir = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.study));
+    let store = Store::create(
+        &dir,
+        &text,
+        &plan,
+        &run::host_facts(&lab, arguments.realtime, envoy.as_ref()),
+    )?;
+    Ok((store, plan, lab))
+}
+
+fn resumed(run: &Path) -> Result<(Store, Plan, Lab), CliError> {
+    let (store, plan) = Store::open(run)?;
+    let mut host = store.host()?;
+    let envoy = envoy_for(&plan)?;
+    let lab = lab(host.isolation, host.realtime, envoy.as_ref())?;
+    host.resume_on(&run::host_facts(&lab, host.realtime, envoy.as_ref()));
+    host.changes.iter().for_each(|change| say(&format!("warning: {change}")));
+    store.write_host(&host)?;
+    Ok((store, plan, lab))
+}
+
+/// `toll plan`.
+pub fn plan(arguments: &PlanArguments) -> Result<u8, CliError> {
+    let (_, plan) = planned(&arguments.choice)?;
+    if arguments.json {
+        print(&serde_json::to_string_pretty(&plan).expect("a plan is plain data"))?;
+        return Ok(exit::DONE);
+    }
+    let lab = lab(arguments.choice.isolation.map(isolation), false, None)?;
+    let mut rendered = Vec::new();
+    for (variant, deployment) in plan.ready() {
+        rendered.push((variant.to_owned(), lab.render(deployment)?));
+    }
+    print(&plan::listing(&plan, &rendered))?;
+    Ok(exit::DONE)
+}
+
+/// `toll studies`.
+pub fn studies() -> Result<u8, CliError> {
+    for (name, text) in study::builtin() {
+        let (study, _) = read(name, text)?;
+        print(&format!("{name:<18} {}", study.question.unwrap_or_default()))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// `toll study`.
+pub fn study(arguments: &StudyArguments) -> Result<u8, CliError> {
+    if arguments.default {
+        print(study::annotated_default())?;
+    } else if arguments.schema {
+        print(&serde_json::to_string_pretty(&study::schema()).expect("a schema is plain data"))?;
+    } else {
+        print(&study_text(arguments.study.as_deref().unwrap_or_default())?.1)?;
+    }
+    Ok(exit::DONE)
+}
+
+/// `toll report`.
+pub fn report(arguments: &ReportArguments) -> Result<u8, CliError> {
+    let (store, _) = Store::open(&arguments.run)?;
+    let findings = write_reports(&store)?;
+    let (width, colour) = stdout_style();
+    print(&match arguments.format {
+        ReportFormat::Terminal => report::terminal(&findings, width, colour),
+        ReportFormat::Markdown => report::markdown(&findings),
+        ReportFormat::Json => report::json(&findings),
+        ReportFormat::Html => report::html(&findings),
+    })?;
+    say(&format!("report: {}", store.dir().join("report.html").display()));
+    Ok(exit::DONE)
+}
+
+/// `toll doctor`.
+pub fn doctor(arguments: &DoctorArguments) -> Result<u8, CliError> {
+    print("ISOLATION LEVELS")?;
+    for (level, possible) in toll_lab::survey() {
+        let level = level.to_string();
+        match possible {
+            Ok(()) => print(&format!("  {level:<10} yes"))?,
+            Err(reason) => print(&format!("  {level:<10} no: {reason}"))?,
+        }
+    }
+    print("\nPARTS")?;
+    if arguments.fetch {
+        parts::envoy(Fetch::Allowed)?;
+    }
+    for part in parts::statuses() {
+        let found = match &part.found {
+            Ok(found) => format!("{} ({}): {}", found.version, found.source, found.path.display()),
+            Err(error) => format!("no: {error}\n             {}", error.help().unwrap_or_default()),
+        };
+        print(&format!("  {:<10} {found}", part.name))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// `toll clean`.
+pub fn clean() -> Result<u8, CliError> {
+    let removed = toll_lab::clean()?;
+    if removed.is_empty() {
+        print("nothing to clean")?;
+    }
+    for thing in removed {
+        print(&format!("removed {thing}"))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// The text of a study and its plan, with the user's choices.
+fn planned(choice: &StudyChoice) -> Result<(String, Plan), CliError> {
+    let (name, text) = study_text(&choice.study)?;
+    let (study, warnings) = read(&name, &text)?;
+    let choices = Choices {
+        profile: profile(choice),
+        blocks: choice.blocks,
+        variants: choice.variants.clone(),
+        against_itself: choice.aa,
+        seed: choice.seed.unwrap_or_else(seed_from_clock),
+    };
+    Ok((text, plan::resolve(&study, &choices, warnings)?))
+}
+
+fn read(name: &str, text: &str) -> Result<(Study, Vec<String>), CliError> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let (study, warnings) =
+        study::read(name, text, &variable).map_err(|errors| CliError::Study(Box::new(errors)))?;
+    for warning in &warnings {
+        say(&format!("warning: {name}: {warning}"));
+    }
+    Ok((study, warnings.iter().map(ToString::to_string).collect()))
+}
+
+/// A built-in study by name, else a file. Gives the name for messages, and the text.
+fn study_text(name: &str) -> Result<(String, String), CliError> {
+    if let Some((name, text)) = study::builtin().iter().find(|(known, _)| *known == name) {
+        return Ok((format!("{name}.yaml"), (*text).to_owned()));
+    }
+    if !Path::new(name).exists() && !name.contains(['/', '.']) {
+        let known: Vec<String> =
+            study::builtin().iter().map(|(name, _)| (*name).to_owned()).collect();
+        let nearest = study::nearest(name, &known).map(str::to_owned);
+        return Err(CliError::UnknownStudy { name: name.into(), nearest });
+    }
+    let text = std::fs::read_to_string(name)
+        .map_err(|source| CliError::Unreadable { path: name.into(), source })?;
+    Ok((name.to_owned(), text))
+}
+
+fn profile(choice: &StudyChoice) -> Profile {
+    match (choice.quick, choice.paper) {
+        (true, _) => Profile::Quick,
+        (_, true) => Profile::Paper,
+        _ => Profile::Default,
+    }
+}
+
+/// Any number will do: it is recorded with the run.
+fn seed_from_clock() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_microsecond()).unwrap_or_default()
+}
+
+/// Envoy, when the plan has sidecars of it; fetched when it is nowhere.
+fn envoy_for(plan: &Plan) -> Result<Option<Part>, CliError> {
+    if !needs_envoy(plan) {
+        return Ok(None);
+    }
+    match parts::envoy(Fetch::Forbidden) {
+        Err(PartError::Missing { .. }) => {}
+        found => return Ok(Some(found?)),
+    }
+    say("fetching Envoy into the user's cache (once, about 30 MB)");
+    Ok(Some(parts::envoy(Fetch::Allowed)?))
+}
+
+fn lab(
+    isolation: Option<Isolation>,
+    realtime: bool,
+    envoy: Option<&Part>,
+) -> Result<Lab, CliError> {
+    let toll = std::env::current_exe().map_err(CliError::Signals)?;
+    Ok(Lab::local(LocalOptions {
+        isolation,
+        service: vec![toll.clone().into(), "service".into()],
+        load: vec![toll.into(), "engine".into()],
+        envoy: envoy.map(|part| part.path.clone()),
+        realtime,
+        work_dir: std::env::temp_dir(),
+    })?)
+}
+
+fn needs_envoy(plan: &Plan) -> bool {
+    plan.ready().any(|(_, deployment)| {
+        matches!(deployment.data_plane, DataPlane::Sidecar { proxy: SidecarProxy::Envoy, .. })
+    })
+}
+
+fn isolation(choice: IsolationChoice) -> Isolation {
+    match choice {
+        IsolationChoice::Pods => Isolation::Pods,
+        IsolationChoice::Rootless => Isolation::Rootless,
+        IsolationChoice::Loopback => Isolation::Loopback,
+    }
+}
+
+fn default_dir(study: &str) -> PathBuf {
+    let time = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+    Path::new("runs").join(format!("{time}-{study}"))
+}
+
+/// The first signal ends the run in order, a second one at once: then the kernel ends what toll started.
+fn catch_signals() -> Result<Arc<AtomicBool>, CliError> {
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(CliError::Signals)?;
+    let heard = Arc::clone(&interrupt);
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            if heard.swap(true, Ordering::Relaxed) {
+                say("left at once: `toll clean` or the next run removes what is still there");
+                std::process::exit(exit::INTERRUPTED.into());
+            }
+            say("ending the trial and taking the lab down; once more to leave at once");
+        }
+    });
+    Ok(interrupt)
+}
+
+fn write_reports(store: &Store) -> Result<Findings, CliError> {
+    let findings = analysis::findings(&store.read()?);
+    store.write_report("report.json", &report::json(&findings))?;
+    store.write_report("report.md", &report::markdown(&findings))?;
+    store.write_report("report.html", &report::html(&findings))?;
+    Ok(findings)
+}
+
+/// Whether every variant that should run has a valid trial under every load.
+fn every_variant_counts(findings: &Findings) -> bool {
+    let wanted = findings.variants.iter().filter(|variant| variant.skipped.is_none()).count();
+    findings.loads.iter().all(|load| load.variants.len() == wanted)
+}

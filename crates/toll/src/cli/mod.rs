@@ -1,0 +1,54 @@
+//! The command: what was typed, resolved once into what will happen. stdout is data, stderr is talk.
+
+mod arguments;
+mod commands;
+mod progress;
+mod talk;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+
+/// Exit statuses, as the README documents them.
+pub mod exit {
+    /// All was measured, or the answer was given.
+    pub const DONE: u8 = 0;
+    /// It could not be done.
+    pub const FAILED: u8 = 1;
+    /// The command line or the study file is wrong. clap uses the same status.
+    pub const USAGE: u8 = 2;
+    /// The run ended, but a variant has no valid trial under some load.
+    pub const UNPROVEN: u8 = 3;
+    /// Interrupted; what was measured is kept.
+    pub const INTERRUPTED: u8 = 130;
+}
+
+/// Runs the command that was typed.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        Command::Run(arguments) => commands::run(&arguments),
+        Command::Plan(arguments) => commands::plan(&arguments),
+        Command::Studies => commands::studies(),
+        Command::Study(arguments) => commands::study(&arguments),
+        Command::Report(arguments) => commands::report(&arguments),
+        Command::Doctor(arguments) => commands::doctor(&arguments),
+        Command::Clean => commands::clean(),
+        Command::Engine => return toll_load::serve(std::io::stdin(), std::io::stdout()),
+        Command::Service { arguments } => {
+            // Its own name comes first, as for any program.
+            return toll_service::main_with(
+                std::iter::once("toll service".into()).chain(arguments),
+            );
+        }
+    };
+    match outcome {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            talk::say_error(&error);
+            ExitCode::from(error.exit_status())
+        }
+    }
+}

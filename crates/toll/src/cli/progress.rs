@@ -1,0 +1,122 @@
+//! Run events on stderr: a live line in a terminal, one line per trial elsewhere.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::talk::say;
+use crate::event::RunEvent;
+
+/// Shows a run while it goes on.
+pub struct Progress {
+    live: Option<ProgressBar>,
+    trials: usize,
+    trial: String,
+    stage: String,
+    remaining_s: f64,
+}
+
+impl Progress {
+    /// Live when stderr is a terminal.
+    pub fn new() -> Self {
+        Self {
+            live: io::stderr().is_terminal().then(live_bar),
+            trials: 0,
+            trial: String::new(),
+            stage: String::new(),
+            remaining_s: 0.0,
+        }
+    }
+
+    /// Shows one event.
+    pub fn show(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Started { trials, done, estimate_s } => {
+                self.start(*trials, *done, *estimate_s)
+            }
+            RunEvent::KneeSearch { variant } => {
+                self.trial = format!("knee of {variant}");
+                self.stage = "searching".into();
+                self.redraw("");
+            }
+            RunEvent::KneeTried { rate_per_s, carried, .. } => {
+                let verdict = if *carried { "carried" } else { "too much" };
+                self.redraw(&format!("{rate_per_s:.0}/s {verdict}"));
+            }
+            RunEvent::KneeFound { variant, rate_per_s } => {
+                self.tell(&format!("knee of {variant}: {rate_per_s:.0} requests/s"));
+            }
+            RunEvent::TrialStarted { index, block, arm, load } => {
+                self.trial = format!("{index}/{} {load}, {arm}, block {block}", self.trials);
+            }
+            RunEvent::Stage { stage } => {
+                self.stage.clone_from(stage);
+                self.redraw("");
+            }
+            RunEvent::Progress { throughput_per_s, p50_us, p99_us, errors, .. } => {
+                let latency = format!("p50 {:.2} ms p99 {:.2} ms", p50_us / 1e3, p99_us / 1e3);
+                let errors = if *errors > 0 { format!(" {errors} errors") } else { String::new() };
+                self.redraw(&format!("{throughput_per_s:.0}/s {latency}{errors}"));
+            }
+            RunEvent::TrialEnded { index, invalid, remaining_s } => {
+                self.end_trial(*index, invalid, *remaining_s);
+            }
+            RunEvent::Ended { interrupted } => self.end(*interrupted),
+        }
+    }
+
+    fn start(&mut self, trials: usize, done: usize, estimate_s: f64) {
+        self.trials = trials;
+        self.remaining_s = estimate_s;
+        let kept = if done > 0 { format!(", {done} measured before") } else { String::new() };
+        self.tell(&format!("{trials} trials{kept}, about {} to go", clock(estimate_s)));
+    }
+
+    fn end_trial(&mut self, index: usize, invalid: &[String], remaining_s: f64) {
+        self.remaining_s = remaining_s;
+        if let [reason, ..] = invalid {
+            self.tell(&format!("trial {index} does not count: {reason}"));
+        }
+        if self.live.is_none() {
+            say(&format!("trial {} done, about {} to go", self.trial, clock(remaining_s)));
+        }
+    }
+
+    fn end(&mut self, interrupted: bool) {
+        if let Some(bar) = &self.live {
+            bar.finish_and_clear();
+        }
+        if interrupted {
+            say("interrupted: measured trials are kept");
+        }
+    }
+
+    fn redraw(&self, detail: &str) {
+        if let Some(bar) = &self.live {
+            let left = clock(self.remaining_s);
+            bar.set_message(format!("{} | {} | {left} to go | {detail}", self.trial, self.stage));
+        }
+    }
+
+    /// A line that stays.
+    fn tell(&self, text: &str) {
+        match &self.live {
+            Some(bar) => bar.println(text),
+            None => say(text),
+        }
+    }
+}
+
+fn live_bar() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    let style = ProgressStyle::with_template("{spinner} {wide_msg}");
+    bar.set_style(style.expect("the template is fixed and names known keys"));
+    bar.enable_steady_tick(Duration::from_millis(250));
+    bar
+}
+
+fn clock(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    if whole < 60 { format!("{whole} s") } else { format!("{}:{:02} min", whole / 60, whole % 60) }
+}

@@ -1,0 +1,153 @@
+//! Everything the command says: data on stdout, talk and errors on stderr.
+
+use std::error::Error;
+use std::io::{self, IsTerminal, Write};
+
+use crate::cli::exit;
+use crate::plan::PlanError;
+use crate::run::RunError;
+use crate::store::StoreError;
+use crate::study::StudyErrors;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The study file is wrong.
+    #[error("the study file is wrong")]
+    Study(Box<StudyErrors>),
+    /// Neither a built-in study nor a file.
+    #[error("no built-in study and no file is called `{name}`")]
+    UnknownStudy {
+        /// As typed.
+        name: String,
+        /// The built-in one that was probably meant.
+        nearest: Option<String>,
+    },
+    /// The study file could not be read.
+    #[error("cannot read {path}: {source}")]
+    Unreadable {
+        /// As typed.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The study does not allow what was chosen.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The lab cannot be had as chosen.
+    #[error(transparent)]
+    Lab(#[from] toll_lab::LabError),
+    /// A part cannot be had.
+    #[error(transparent)]
+    Part(#[from] toll_lab::parts::PartError),
+    /// The run ended early.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The run's directory.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// stdout does not take the data.
+    #[error("cannot write to stdout: {0}")]
+    Output(io::Error),
+    /// Signals cannot be caught.
+    #[error("cannot catch signals: {0}")]
+    Signals(io::Error),
+}
+
+impl CliError {
+    /// What to do about it.
+    fn help(&self) -> Option<String> {
+        match self {
+            Self::UnknownStudy { nearest, .. } => Some(match nearest {
+                Some(name) => {
+                    format!("did you mean `{name}`? `toll studies` lists the built-in ones")
+                }
+                None => "`toll studies` lists the built-in ones; a file needs its path".into(),
+            }),
+            Self::Plan(error) => error.help(),
+            Self::Lab(error) => error.help(),
+            Self::Part(error) => error.help(),
+            Self::Run(error) => error.help(),
+            Self::Store(error) => error.help(),
+            Self::Study(_) | Self::Unreadable { .. } | Self::Output(_) | Self::Signals(_) => None,
+        }
+    }
+
+    /// The command's exit status.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Study(_)
+            | Self::UnknownStudy { .. }
+            | Self::Unreadable { .. }
+            | Self::Plan(_) => exit::USAGE,
+            _ => exit::FAILED,
+        }
+    }
+}
+
+/// Says why the command failed and what to do about it.
+pub fn say_error(error: &CliError) {
+    if let CliError::Study(errors) = error {
+        return say(&render(errors.as_ref()));
+    }
+    say(&format!("error: {}", with_causes(error)));
+    if let Some(help) = error.help() {
+        say(&format!("help: {help}"));
+    }
+}
+
+/// The error and what caused it. Some texts hold their cause already: it is not told twice.
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let words = next.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        cause = next.source();
+    }
+    text
+}
+
+/// A study file's errors with file, line and caret.
+pub fn render(diagnostic: &dyn miette::Diagnostic) -> String {
+    let theme = if io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        miette::GraphicalTheme::unicode()
+    } else {
+        miette::GraphicalTheme::unicode_nocolor()
+    };
+    let mut text = String::new();
+    let handler =
+        miette::GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false);
+    match handler.render_report(&mut text, diagnostic) {
+        Ok(()) => text,
+        Err(_) => diagnostic.to_string(),
+    }
+}
+
+/// A line of talk.
+pub fn say(text: &str) {
+    // A closed stderr must not end a run.
+    let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
+}
+
+/// Data. A reader that closed the pipe has what it wanted.
+///
+/// # Errors
+/// When stdout cannot take it, for instance on a full disk.
+pub fn print(text: &str) -> Result<(), CliError> {
+    match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::Output(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether stdout shows colours, and its width.
+pub fn stdout_style() -> (usize, bool) {
+    const WITHOUT_TERMINAL: usize = 100;
+    let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let term = console::Term::stdout();
+    let width = term.size_checked().map_or(WITHOUT_TERMINAL, |(_, columns)| usize::from(columns));
+    (width, colour)
+}

@@ -1,0 +1,82 @@
+//! What a run says while it goes on: the seam between running and showing. Also `events.jsonl`.
+
+use serde::{Deserialize, Serialize};
+
+/// One thing that happened.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum RunEvent {
+    /// The run begins, or goes on after `--resume`.
+    Started {
+        /// Trials in the plan.
+        trials: usize,
+        /// Of these, already measured.
+        done: usize,
+        /// Estimated length of the rest, seconds.
+        estimate_s: f64,
+    },
+    /// The search for a variant's knee begins.
+    KneeSearch {
+        /// The variant.
+        variant: String,
+    },
+    /// One arrival rate was tried.
+    KneeTried {
+        /// The variant.
+        variant: String,
+        /// Requests per second offered.
+        rate_per_s: f64,
+        /// Whether the variant carried it.
+        carried: bool,
+    },
+    /// The knee of a variant is known.
+    KneeFound {
+        /// The variant.
+        variant: String,
+        /// Requests per second.
+        rate_per_s: f64,
+    },
+    /// A trial begins.
+    TrialStarted {
+        /// Position in the plan, from 1.
+        index: usize,
+        /// Block, from 1.
+        block: usize,
+        /// `original`, `original (again)`, `istio`.
+        arm: String,
+        /// Name of the load.
+        load: String,
+    },
+    /// A part of the trial begins.
+    Stage {
+        /// `bring up`, `prove path`, `idle`, `warm up`, `measure`, `drain`, `take down`.
+        stage: String,
+    },
+    /// About four times a second under load.
+    Progress {
+        /// Share of the stage that is over, 0..1, when known.
+        share: Option<f64>,
+        /// Completed requests per second.
+        throughput_per_s: f64,
+        /// Median latency, microseconds.
+        p50_us: f64,
+        /// 99th percentile, microseconds.
+        p99_us: f64,
+        /// Errors in the stage so far.
+        errors: u64,
+    },
+    /// A trial ended.
+    TrialEnded {
+        /// Position in the plan, from 1.
+        index: usize,
+        /// Why it does not count; empty when valid.
+        invalid: Vec<String>,
+        /// Estimated length of the rest of the run, seconds.
+        remaining_s: f64,
+    },
+    /// The run ended.
+    Ended {
+        /// Whether it was interrupted.
+        interrupted: bool,
+    },
+}

@@ -1,0 +1,18 @@
+//! toll measures what a service mesh, a gateway or a tracing agent charges an application.
+//!
+//! The flow, a module a stage; a stage never imports a later one (`tests/stages.rs`):
+//! `study -> plan -> store -> run -> analysis -> report`, started by `cli`.
+#![deny(missing_docs)]
+
+mod analysis;
+mod cli;
+mod event;
+mod plan;
+mod report;
+mod run;
+mod store;
+mod study;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -1,0 +1,143 @@
+//! A plan as text: what runs, in which order, with which configurations, and how the variants differ.
+
+use std::fmt::Write;
+
+use similar::TextDiff;
+use toll_lab::Rendered;
+
+use super::{Plan, PlannedRate, PlannedVariant, Release, VariantState};
+use toll_load::Stop;
+
+/// The whole plan. `rendered` holds, for each variant that runs, the files that the lab would write.
+pub fn listing(plan: &Plan, rendered: &[(String, Vec<Rendered>)]) -> String {
+    let mut text = String::new();
+    head(&mut text, plan);
+    variants(&mut text, plan);
+    loads(&mut text, plan);
+    trials(&mut text, plan);
+    configurations(&mut text, rendered);
+    differences(&mut text, plan, rendered);
+    text
+}
+
+/// Writing to a string cannot fail.
+macro_rules! line {
+    ($text:expr $(, $($arg:tt)*)?) => {
+        writeln!($text $(, $($arg)*)?).expect("a string takes all that is written to it")
+    };
+}
+
+fn head(text: &mut String, plan: &Plan) {
+    line!(text, "study     {} ({} profile)", plan.study, plan.profile);
+    line!(text, "question  {}", plan.question);
+    line!(text, "baseline  {}", plan.baseline);
+    line!(text, "blocks    {}, order shuffled by seed {}", plan.blocks, plan.seed);
+    line!(text, "trials    {}, about {}", plan.trials.len(), minutes(plan.estimate_s()));
+    for warning in &plan.warnings {
+        line!(text, "warning   {warning}");
+    }
+}
+
+fn variants(text: &mut String, plan: &Plan) {
+    line!(text, "\nVARIANTS");
+    for PlannedVariant { name, describes, state } in &plan.variants {
+        match state {
+            VariantState::Ready(_) => line!(text, "  {name:<14} {describes}"),
+            VariantState::Skipped(reason) => line!(text, "  {name:<14} skipped: {reason}"),
+        }
+    }
+}
+
+fn loads(text: &mut String, plan: &Plan) {
+    line!(text, "\nLOADS");
+    for load in &plan.loads {
+        let release = match load.release {
+            Release::Closed { connections } => format!("closed loop, {connections} connections"),
+            Release::Open { rate, poisson, .. } => {
+                let law = if poisson { "Poisson" } else { "constant" };
+                format!("open loop, {}, {law} arrivals", rate_in_words(rate))
+            }
+        };
+        let stop = match load.stop {
+            Stop::AfterSeconds(seconds) => format!("{seconds} s"),
+            Stop::AfterRequests(count) => format!("{count} requests"),
+        };
+        let (name, warm_up) = (&load.name, load.warm_up);
+        line!(
+            text,
+            "  {name:<14} {release}; {stop} after {} to {} s of warm-up",
+            warm_up.min_s,
+            warm_up.max_s
+        );
+    }
+    line!(text, "  {:<14} {} s before each load, to measure the idle cost", "(idle)", plan.idle_s);
+}
+
+fn rate_in_words(rate: PlannedRate) -> String {
+    match rate {
+        PlannedRate::PerSecond(rate) => format!("{rate} requests/s"),
+        PlannedRate::OfKnee(share) => {
+            format!("{:.0} % of the knee of the slowest variant, searched for first", share * 100.0)
+        }
+    }
+}
+
+fn trials(text: &mut String, plan: &Plan) {
+    line!(text, "\nTRIALS, IN ORDER");
+    for trial in &plan.trials {
+        line!(
+            text,
+            "  {:>4}  block {:<3} {:<14} {}",
+            trial.index,
+            trial.block,
+            trial.load,
+            trial.arm.label()
+        );
+    }
+}
+
+fn configurations(text: &mut String, rendered: &[(String, Vec<Rendered>)]) {
+    for (variant, files) in rendered {
+        for file in files {
+            line!(text, "\n===== {variant}: {}", file.name);
+            text.push_str(file.text.trim_end());
+            text.push('\n');
+        }
+    }
+}
+
+/// How each variant differs from the baseline, file by file (METHOD.md rule 8).
+fn differences(text: &mut String, plan: &Plan, rendered: &[(String, Vec<Rendered>)]) {
+    let Some((_, baseline)) = rendered.iter().find(|(name, _)| *name == plan.baseline) else {
+        return;
+    };
+    for (variant, files) in rendered.iter().filter(|(name, _)| *name != plan.baseline) {
+        line!(text, "\nDIFFERENCE {} -> {variant}", plan.baseline);
+        for file in files {
+            let before = baseline.iter().find(|b| b.name == file.name);
+            difference(text, before.map_or("", |b| b.text.as_str()), file, before.is_some());
+        }
+    }
+}
+
+fn difference(text: &mut String, before: &str, file: &Rendered, in_both: bool) {
+    if !in_both {
+        line!(text, "  only here: {} ({} lines, above)", file.name, file.text.lines().count());
+    } else if before == file.text {
+        line!(text, "  the same:  {}", file.name);
+    } else {
+        line!(text, "  differs:   {}", file.name);
+        let diff = TextDiff::from_lines(before, &file.text);
+        let unified = diff.unified_diff().context_radius(1).to_string();
+        unified.lines().for_each(|changed| line!(text, "    {changed}"));
+    }
+}
+
+fn minutes(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    if whole < 60 {
+        format!("{whole} s")
+    } else {
+        format!("{} min {:02} s", whole / 60, whole % 60)
+    }
+}

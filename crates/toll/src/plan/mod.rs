@@ -1,0 +1,280 @@
+//! What will happen: a study with everything resolved, trials in order, seed fixed. Pure.
+//!
+//! Turns a [`crate::study::Study`] into a [`Plan`]. Starts nothing and reads nothing but its arguments.
+
+mod listing;
+mod order;
+mod resolve;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+use toll_lab::Deployment;
+use toll_load::{Arrivals, LoadModel, LoadPlan, Stop, Target, WarmUp};
+
+pub use listing::listing;
+pub use resolve::{Choices, PlanError, resolve};
+
+/// Version of `plan.json`.
+pub const FORMAT: u32 = 1;
+
+/// Everything a run will do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Version of this format.
+    pub version: u32,
+    /// The study's name.
+    pub study: String,
+    /// The question it asks.
+    pub question: String,
+    /// The variant the others are held against.
+    pub baseline: String,
+    /// Seed of every random choice of the run.
+    pub seed: u64,
+    /// `default`, `quick` or `paper`.
+    pub profile: String,
+    /// Share of the baseline inside which a difference counts as none, 0..1.
+    pub bound: f64,
+    /// Seconds without load before each load, to measure the idle cost.
+    pub idle_s: f64,
+    /// Number of blocks.
+    pub blocks: usize,
+    /// In the order of the study.
+    pub variants: Vec<PlannedVariant>,
+    /// In the order of the study.
+    pub loads: Vec<PlannedLoad>,
+    /// In the order in which they run.
+    pub trials: Vec<PlannedTrial>,
+    /// Published figures, if the study has some.
+    pub reference: Option<PlannedReference>,
+    /// Whatever in the study or the choices weakens the result.
+    pub warnings: Vec<String>,
+}
+
+/// A variant, resolved or skipped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedVariant {
+    /// As in the study file.
+    pub name: String,
+    /// One line for people.
+    pub describes: String,
+    /// What will be brought up, or why nothing will.
+    pub state: VariantState,
+}
+
+/// Whether a variant runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VariantState {
+    /// It runs.
+    Ready(Deployment),
+    /// It does not, for this reason.
+    Skipped(String),
+}
+
+/// One load of the study.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedLoad {
+    /// As in the study file.
+    pub name: String,
+    /// How requests are released.
+    pub release: Release,
+    /// When the measured phase ends.
+    pub stop: Stop,
+    /// The phase before it.
+    pub warm_up: WarmUp,
+}
+
+/// How requests are released; the rate may still wait for the knee.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Release {
+    /// N connections, the next request waits for the answer.
+    Closed {
+        /// How many.
+        connections: u32,
+    },
+    /// An arrival schedule.
+    Open {
+        /// How many a second.
+        rate: PlannedRate,
+        /// Exponential gaps instead of even ones.
+        poisson: bool,
+        /// Bound on outstanding requests.
+        max_connections: u32,
+    },
+}
+
+/// An arrival rate, absolute or relative to what the slowest variant carries.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlannedRate {
+    /// Requests per second.
+    PerSecond(f64),
+    /// Share of the knee of the slowest variant, 0..1.
+    OfKnee(f64),
+}
+
+/// One trial: one variant under one load, once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedTrial {
+    /// Position in the run, from 1.
+    pub index: usize,
+    /// Block, from 1.
+    pub block: usize,
+    /// What runs.
+    pub arm: Arm,
+    /// Name of the load.
+    pub load: String,
+}
+
+/// A variant, or the baseline for the second time in its block (the A/A pair).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Arm {
+    /// The variant.
+    pub variant: String,
+    /// Whether this is the second half of the A/A pair.
+    pub again: bool,
+}
+
+/// Published figures, flattened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedReference {
+    /// Where they were published.
+    pub source: String,
+    /// What to know about them.
+    pub notes: Vec<String>,
+    /// In the order of the study.
+    pub figures: Vec<PublishedFigure>,
+}
+
+/// One published number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PublishedFigure {
+    /// The variant it belongs to.
+    pub variant: String,
+    /// The load it belongs to.
+    pub load: String,
+    /// `throughput_per_s` or `latency_ms.mean`.
+    pub figure: String,
+    /// As published.
+    pub value: f64,
+}
+
+impl Plan {
+    /// The deployments that run, in order.
+    pub fn ready(&self) -> impl Iterator<Item = (&str, &Deployment)> {
+        self.variants.iter().filter_map(|v| match &v.state {
+            VariantState::Ready(deployment) => Some((v.name.as_str(), deployment)),
+            VariantState::Skipped(_) => None,
+        })
+    }
+
+    /// The deployment of a variant that runs.
+    pub fn deployment(&self, variant: &str) -> Option<&Deployment> {
+        self.ready().find(|(name, _)| *name == variant).map(|(_, deployment)| deployment)
+    }
+
+    /// The load of that name.
+    pub fn load(&self, name: &str) -> Option<&PlannedLoad> {
+        self.loads.iter().find(|load| load.name == name)
+    }
+
+    /// Whether a knee must be known before the first trial.
+    pub fn needs_knee(&self) -> bool {
+        self.loads.iter().any(|load| load.share_of_knee().is_some())
+    }
+
+    /// How long the trials will take at the most, seconds. Bring-up and tear-down count as one and a half.
+    pub fn estimate_s(&self) -> f64 {
+        self.trials.iter().filter_map(|t| self.load(&t.load)).map(|load| self.trial_s(load)).sum()
+    }
+
+    /// How long one trial takes at the most, seconds.
+    pub fn trial_s(&self, load: &PlannedLoad) -> f64 {
+        const BRING_UP_AND_DOWN_S: f64 = 1.5;
+        BRING_UP_AND_DOWN_S + self.idle_s + load.warm_up.max_s + load.measured_s()
+    }
+}
+
+impl PlannedLoad {
+    /// Share of the knee, when the rate is relative to it.
+    pub fn share_of_knee(&self) -> Option<f64> {
+        match self.release {
+            Release::Open { rate: PlannedRate::OfKnee(share), .. } => Some(share),
+            _ => None,
+        }
+    }
+
+    /// Arrivals per second, once the knee is known; absent in a closed loop.
+    pub fn rate_per_s(&self, knee_per_s: Option<f64>) -> Option<f64> {
+        match self.release {
+            Release::Closed { .. } => None,
+            Release::Open { rate: PlannedRate::PerSecond(rate), .. } => Some(rate),
+            // Whole requests per second: the report states the rate, and a reader may want to type it.
+            Release::Open { rate: PlannedRate::OfKnee(share), .. } => {
+                knee_per_s.map(|knee| (knee * share).round().max(1.0))
+            }
+        }
+    }
+
+    /// What the load engine is told. `None` while the knee it needs is unknown.
+    pub fn engine_plan(&self, url: &str, knee_per_s: Option<f64>, seed: u64) -> Option<LoadPlan> {
+        let model = match self.release {
+            Release::Closed { connections } => LoadModel::Closed { connections },
+            Release::Open { poisson, max_connections, .. } => {
+                let rate_per_s = self.rate_per_s(knee_per_s)?;
+                let arrivals = if poisson {
+                    Arrivals::Poisson { rate_per_s }
+                } else {
+                    Arrivals::Constant { rate_per_s }
+                };
+                LoadModel::Open { arrivals, max_connections }
+            }
+        };
+        Some(LoadPlan {
+            target: get(url),
+            model,
+            warm_up: self.warm_up,
+            stop: self.stop,
+            timeout_ms: REQUEST_TIMEOUT_MS,
+            seed,
+        })
+    }
+
+    /// Planned length of the measured phase, seconds; a guess when it ends by count.
+    fn measured_s(&self) -> f64 {
+        const GUESS_FOR_A_COUNT_S: f64 = 60.0;
+        match self.stop {
+            Stop::AfterSeconds(seconds) => seconds,
+            Stop::AfterRequests(_) => GUESS_FOR_A_COUNT_S,
+        }
+    }
+}
+
+/// Longer than any stall a study would inject, shorter than a reader's patience.
+const REQUEST_TIMEOUT_MS: u64 = 10_000;
+
+/// A plain GET, kept alive.
+pub fn get(url: &str) -> Target {
+    Target { url: url.into(), method: "GET".into(), headers: vec![], body: String::new() }
+}
+
+impl Arm {
+    /// For people: `original`, or `original (again)`.
+    pub fn label(&self) -> String {
+        if self.again { format!("{} (again)", self.variant) } else { self.variant.clone() }
+    }
+
+    /// For a directory name: `original`, or `original-again`.
+    fn slug(&self) -> String {
+        if self.again { format!("{}-again", self.variant) } else { self.variant.clone() }
+    }
+}
+
+impl PlannedTrial {
+    /// Directory name: `0007-istio-same-rate`.
+    pub fn slug(&self) -> String {
+        format!("{:04}-{}-{}", self.index, self.arm.slug(), self.load)
+    }
+}

@@ -1,0 +1,120 @@
+//! Turns findings into the tables of CPU and memory by component. Draws nothing.
+
+use crate::analysis::findings::{Findings, LoadFindings, Metric};
+
+use super::content::{Detail, effects_table, in_first_order, section, value_of};
+use super::figures::{Quantity, Scale};
+use super::parts::{self, Part, is_counted};
+use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+use super::wording::load_title;
+
+/// CPU per request and idle CPU by component.
+pub(super) fn cpu(loads: &[&LoadFindings], detail: Detail) -> Section {
+    let text = "CPU time by component, mean over blocks. What toll and the load generator use, and what no component owns (interrupts, kernel threads, other programs), is not counted in CPU per request.";
+    let tables = loads.iter().map(|l| (*l, vec![cpu_table(l, detail)]));
+    section("cpu", "Where the CPU went", by_load(text, tables))
+}
+
+/// Memory per variant and by component.
+pub(super) fn memory(findings: &Findings, loads: &[&LoadFindings], detail: Detail) -> Section {
+    let text = "Anonymous memory, the mean of the measured window.";
+    let effects = |l| effects_table(l, &findings.baseline, &[Metric::Memory], detail);
+    let tables = loads.iter().map(|l| (*l, vec![effects(l), memory_table(l, detail)]));
+    section("memory", "Memory", by_load(text, tables))
+}
+
+/// The tables of each load below its title.
+fn by_load<'a>(
+    text: &str,
+    tables: impl Iterator<Item = (&'a LoadFindings, Vec<Option<Table>>)>,
+) -> Vec<Piece> {
+    let mut pieces = vec![Piece::Text(text.into())];
+    for (load, tables) in tables {
+        if tables.iter().any(Option::is_some) {
+            pieces.push(Piece::Heading(load_title(load)));
+        }
+        pieces.extend(tables.into_iter().flatten().map(Piece::Table));
+    }
+    pieces
+}
+
+fn cpu_table(load: &LoadFindings, detail: Detail) -> Option<Table> {
+    let split = |costs| shown(parts::of_costs(costs), load, detail);
+    let per_request = load.variants.iter().map(|v| split(&v.cpu_per_request)).collect();
+    let idle = load.variants.iter().map(|v| split(&v.idle_cpu)).collect();
+    let groups = per_request_groups(load, per_request).into_iter().chain([idle_group(idle)]);
+    component_table(load, groups.collect())
+}
+
+/// A brief report sums up by role what would outgrow the screen.
+fn shown(parts: Vec<Part>, load: &LoadFindings, detail: Detail) -> Vec<Part> {
+    let too_many = detail == Detail::Brief && parts::are_too_many(&load.variants);
+    if too_many { parts::merged(parts) } else { parts }
+}
+
+fn per_request_groups(load: &LoadFindings, variants: Vec<Vec<Part>>) -> [Group; 2] {
+    let totals: Vec<Option<f64>> =
+        load.variants.iter().map(|v| value_of(v, Metric::CpuPerRequest)).collect();
+    let scale = scale(Quantity::CpuTime, &variants);
+    let mut counted = rows(&variants, scale, is_counted);
+    if !counted.is_empty() {
+        counted.push(total_row(&totals, scale));
+    }
+    let others = rows(&variants, scale, |role| !is_counted(role));
+    let unit = scale.unit();
+    [
+        Group { title: Some(format!("per request, {unit}")), rows: counted },
+        Group { title: Some(format!("not counted, per request, {unit}")), rows: others },
+    ]
+}
+
+fn idle_group(variants: Vec<Vec<Part>>) -> Group {
+    let scale = scale(Quantity::Millicores, &variants);
+    let title = Some(format!("idle, without load, {}", scale.unit()));
+    Group { title, rows: rows(&variants, scale, |_| true) }
+}
+
+fn memory_table(load: &LoadFindings, detail: Detail) -> Option<Table> {
+    let split = |memory| shown(parts::of_memory(memory), load, detail);
+    let variants: Vec<Vec<Part>> = load.variants.iter().map(|v| split(&v.memory)).collect();
+    let scale = scale(Quantity::Bytes, &variants);
+    let title = Some(format!("by component, {}", scale.unit()));
+    component_table(load, vec![Group { title, rows: rows(&variants, scale, |_| true) }])
+}
+
+/// The largest part sets the decimals: those of the smallest would be noise in the sum.
+fn scale(quantity: Quantity, variants: &[Vec<Part>]) -> Scale {
+    Scale::of(quantity, [variants.iter().flatten().map(|p| p.value).fold(0.0, f64::max)])
+}
+
+/// One row a part, one figure a variant, in the order in which the variants bring them.
+fn rows(variants: &[Vec<Part>], scale: Scale, wanted: impl Fn(&str) -> bool) -> Vec<Vec<Cell>> {
+    let all = variants.iter().flatten().filter(|p| wanted(&p.role));
+    let value = |of: &[Part], name: &str| of.iter().find(|p| p.name == name).map(|p| p.value);
+    in_first_order(all.map(|p| p.name.as_str()))
+        .into_iter()
+        .map(|name| {
+            let values: Vec<Option<f64>> = variants.iter().map(|of| value(of, name)).collect();
+            row(name, &values, scale)
+        })
+        .collect()
+}
+
+fn total_row(totals: &[Option<f64>], scale: Scale) -> Vec<Cell> {
+    let cells = row("CPU per request", totals, scale);
+    cells.into_iter().map(|cell| Cell::toned(cell.text, Tone::Sum)).collect()
+}
+
+fn row(title: &str, values: &[Option<f64>], scale: Scale) -> Vec<Cell> {
+    let absent = || Cell::toned("–", Tone::Quiet);
+    let figures = values.iter().map(|v| v.map_or_else(absent, |v| scale.plain(v).into()));
+    std::iter::once(title.into()).chain(figures).collect()
+}
+
+/// A table with a column a variant; none when no group has a row.
+fn component_table(load: &LoadFindings, mut groups: Vec<Group>) -> Option<Table> {
+    groups.retain(|g| !g.rows.is_empty());
+    let variants = load.variants.iter().map(|v| figures(&v.variant));
+    let columns = std::iter::once(words("")).chain(variants).collect();
+    (!groups.is_empty()).then_some(Table { columns, groups })
+}

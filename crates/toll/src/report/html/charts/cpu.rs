@@ -1,0 +1,131 @@
+//! CPU per request of each variant, stacked by component; what no component owns is drawn hollow at the end.
+
+use maud::{Markup, html};
+
+use super::frame::{Axis, Chart, WIDTH, above, columns, px, slug};
+use crate::analysis::findings::{LoadFindings, Metric, VariantLoad};
+use crate::report::content::value_of;
+use crate::report::figures::{Quantity, Scale};
+use crate::report::html::palette::Palette;
+use crate::report::parts::{self, Part, is_counted};
+
+const ROW_HEIGHT: f64 = 62.0;
+const BAR_HEIGHT: f64 = 26.0;
+const AXIS_HEIGHT: f64 = 26.0;
+const MARGIN: f64 = 14.0;
+/// A segment narrower than this has no room for its figure.
+const NARROWEST_LABELLED: f64 = 38.0;
+
+/// The chart; none without a component.
+pub(in crate::report::html) fn cpu(load: &LoadFindings, palette: &Palette) -> Option<Markup> {
+    let by_role = parts::are_too_many(&load.variants);
+    let bars: Vec<Bar> = load.variants.iter().map(|v| bar(v, by_role, palette)).collect();
+    let widest = bars.iter().map(Bar::length).fold(0.0, f64::max);
+    if widest <= 0.0 {
+        return None;
+    }
+    let scale = Scale::of(Quantity::CpuTime, [widest]);
+    // The sum would round the digits of its parts away.
+    let scale = scale.with_decimals_for([bars
+        .iter()
+        .flat_map(|b| &b.segments)
+        .map(|s| s.us)
+        .fold(0.0, f64::max)]);
+    let height = ROW_HEIGHT * bars.len() as f64;
+    let axis = Axis::linear(0.0, scale.in_unit(widest) * 1.02, MARGIN, WIDTH - MARGIN);
+    let chart = Chart {
+        id: format!("cpu-{}", slug(&load.name)),
+        title: format!("CPU per request, {}", load.name),
+        note: format!("{} per completed request, by component", scale.unit()),
+        describes: bars.iter().map(|b| b.describes(scale)).collect::<Vec<_>>().join(" "),
+        height: height + AXIS_HEIGHT,
+        marks: html! {
+            (columns(&axis, 5, 0.0, height))
+            @for (i, bar) in bars.iter().enumerate() { (bar.marks(&axis, scale, ROW_HEIGHT * i as f64)) }
+        },
+        legend: legend(&bars),
+    };
+    Some(chart.render())
+}
+
+struct Bar {
+    name: String,
+    total: Option<f64>,
+    segments: Vec<Segment>,
+}
+
+struct Segment {
+    name: String,
+    class: String,
+    us: f64,
+}
+
+/// The parts that serve the request, and what nobody owns; not the instrument's own.
+fn drawn(variant: &VariantLoad, by_role: bool) -> Vec<Part> {
+    let parts = parts::of_costs(&variant.cpu_per_request);
+    let mut parts = if by_role { parts::merged(parts) } else { parts };
+    parts.retain(|p| is_counted(&p.role) || p.role == "unattributed");
+    parts.retain(|p| p.value > 0.0 && p.value.is_finite());
+    parts
+}
+
+fn bar(variant: &VariantLoad, by_role: bool, palette: &Palette) -> Bar {
+    let segment = |part: Part| Segment {
+        class: palette.component(&part.name, &part.role),
+        name: part.name,
+        us: part.value,
+    };
+    let segments = drawn(variant, by_role).into_iter().map(segment).collect();
+    Bar { name: variant.variant.clone(), total: value_of(variant, Metric::CpuPerRequest), segments }
+}
+
+fn legend(bars: &[Bar]) -> Vec<(String, String)> {
+    let mut entries: Vec<(String, String)> = Vec::new();
+    for segment in bars.iter().flat_map(|b| &b.segments) {
+        if !entries.iter().any(|(_, name)| *name == segment.name) {
+            entries.push((segment.class.clone(), segment.name.clone()));
+        }
+    }
+    // What nobody owns ends every bar, so it ends the legend too.
+    entries.sort_by_key(|(_, name)| name == "unattributed");
+    entries
+}
+
+impl Bar {
+    fn length(&self) -> f64 {
+        self.segments.iter().map(|s| s.us).sum()
+    }
+
+    fn describes(&self, scale: Scale) -> String {
+        let parts: Vec<String> =
+            self.segments.iter().map(|s| format!("{} {}", s.name, scale.with_unit(s.us))).collect();
+        format!("{}: {}.", self.name, parts.join(", "))
+    }
+
+    fn marks(&self, axis: &Axis, scale: Scale, top: f64) -> Markup {
+        let figure = self.total.map(|t| scale.with_unit(t)).unwrap_or_default();
+        html! {
+            text.name x=(px(MARGIN)) y=(px(top + 18.0)) { (above(&self.name)) }
+            text.figure x=(px(WIDTH - MARGIN)) y=(px(top + 18.0)) text-anchor="end" { (figure) }
+            @for (segment, from) in self.segments.iter().zip(self.starts()) {
+                @let x = axis.at(scale.in_unit(from));
+                @let width = axis.at(scale.in_unit(from + segment.us)) - x;
+                g {
+                    title { (format!("{}, {}: {}", self.name, segment.name, scale.with_unit(segment.us))) }
+                    rect class=(format!("segment {}", segment.class)) x=(px(x)) y=(px(top + 26.0)) width=(px(width)) height=(px(BAR_HEIGHT)) {}
+                    @if width >= NARROWEST_LABELLED {
+                        text class=(format!("inside {}", segment.class)) x=(px(x + width / 2.0)) y=(px(top + 43.5)) text-anchor="middle" { (scale.plain(segment.us)) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn starts(&self) -> impl Iterator<Item = f64> {
+        self.segments.iter().scan(0.0, |end, s| {
+            let start = *end;
+            *end += s.us;
+            Some(start)
+        })
+    }
+}

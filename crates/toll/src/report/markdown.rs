@@ -1,0 +1,109 @@
+//! Writes findings as Markdown for a pull request or an issue: the same tables as everywhere, nothing left out but charts.
+
+use crate::analysis::findings::Findings;
+
+use super::components;
+use super::content::{self, Detail};
+use super::table::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
+use super::wording::answers;
+
+/// The report as GitHub-flavoured Markdown.
+pub fn markdown(findings: &Findings) -> String {
+    let mut out =
+        format!("# {}\n\n", escaped(&format!("{}: {}", findings.study, findings.question)));
+    for answer in answers(findings) {
+        out += &format!("**{}**\n\n", escaped(&answer));
+    }
+    for section in sections(findings) {
+        out += &format!("## {}\n\n", escaped(&section.title));
+        for piece in &section.pieces {
+            out += &rendered(piece);
+        }
+    }
+    format!("{}\n", out.trim_end())
+}
+
+fn sections(findings: &Findings) -> Vec<Section> {
+    let loads: Vec<_> = findings.loads.iter().collect();
+    let mut sections = vec![content::caveats(findings)];
+    sections.extend((0..loads.len()).map(|i| content::load(findings, i, Detail::Full)));
+    sections.push(components::cpu(&loads, Detail::Full));
+    sections.push(components::memory(findings, &loads, Detail::Full));
+    sections.push(content::proof(findings, Detail::Full));
+    sections.extend(content::published(findings));
+    sections.push(content::trials(findings));
+    sections.push(content::machine(findings));
+    sections.push(content::reading());
+    sections
+}
+
+fn rendered(piece: &Piece) -> String {
+    match piece {
+        Piece::Heading(text) => format!("### {}\n\n", escaped(text)),
+        Piece::Text(text) => format!("{}\n\n", escaped(text)),
+        Piece::List(entries) => {
+            let lines: String =
+                entries.iter().map(|e| format!("- {}\n", escaped(&e.text))).collect();
+            lines + "\n"
+        }
+        Piece::Table(table) => format!("{}\n", rendered_table(table)),
+    }
+}
+
+/// Group titles go into a first column of their own, since Markdown has no cells that span.
+fn rendered_table(table: &Table) -> String {
+    let grouped = table.groups.iter().any(|g| g.title.is_some());
+    let lead = if grouped { "| " } else { "" };
+    let titles: Vec<String> = table.columns.iter().map(|c| escaped(&c.title)).collect();
+    let rules: Vec<&str> = table.columns.iter().map(rule).collect();
+    let lead_rule = if grouped { "|---" } else { "" };
+    let mut out = format!("{lead}| {} |\n{lead_rule}|{}|\n", titles.join(" | "), rules.join("|"));
+    for group in &table.groups {
+        out += &rendered_group(group, grouped);
+    }
+    out
+}
+
+fn rule(column: &Column) -> &'static str {
+    match column.kind {
+        Kind::Words => "---",
+        Kind::Figures => "---:",
+    }
+}
+
+fn rendered_group(group: &Group, grouped: bool) -> String {
+    let title = |i| match &group.title {
+        Some(title) if i == 0 => format!("| {} ", escaped(title)),
+        _ if grouped => "| ".into(),
+        _ => String::new(),
+    };
+    let line = |(i, row): (usize, &Vec<Cell>)| {
+        let cells: Vec<String> = row.iter().map(cell).collect();
+        format!("{}| {} |\n", title(i), cells.join(" | "))
+    };
+    group.rows.iter().enumerate().map(line).collect()
+}
+
+fn cell(cell: &Cell) -> String {
+    let text = escaped(&cell.text);
+    match cell.tone {
+        Tone::Worse | Tone::Better | Tone::Sum if !text.is_empty() => format!("**{text}**"),
+        _ => text,
+    }
+}
+
+/// Names from a study file are text, never markup.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for letter in text.chars() {
+        match letter {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' => out.extend(['\\', letter]),
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '&' => out += "&amp;",
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,30 @@
+//! Turns findings into what a person reads or a program takes: terminal text, one HTML file, Markdown, JSON.
+//! Reads [`Findings`] only; computes no statistic. Numbers are rounded here (`figures`) and nowhere else.
+
+mod components;
+mod content;
+mod figures;
+mod html;
+#[cfg(test)]
+mod in_a_browser;
+mod markdown;
+mod parts;
+mod table;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod wording;
+
+use crate::analysis::findings::Findings;
+
+pub use html::html;
+pub use markdown::markdown;
+pub use terminal::terminal;
+
+/// The findings themselves, unrounded, for programs; the order of keys is that of [`Findings`].
+pub fn json(findings: &Findings) -> String {
+    let mut text =
+        serde_json::to_string_pretty(findings).expect("findings are numbers, texts and lists");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,233 @@
+//! Runs of made-up studies on a lab without processes: for tests of this stage and of later ones.
+//!
+//! What the lab's load engine says is made of the engine's own types, and every number is known beforehand.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tempfile::TempDir;
+use toll_lab::{Claim, Component, Deployment, FakeLab, FakeLoadScript, Lab, Proof, Role};
+use toll_load::{
+    Arrivals, Histogram, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, PhaseReport, Stop,
+};
+
+use super::{Ending, RunError, Session};
+use crate::event::RunEvent;
+use crate::plan::{self, Choices, Plan};
+use crate::store::{HostFacts, RunRecord, Store};
+use crate::study;
+
+/// Two variants, two blocks: with the baseline's second run, six trials.
+pub const STUDY: &str = "
+study: made-up
+question: What does a made-up mesh cost?
+app:
+  entry: server
+  services:
+    server: {port: 9000}
+variants:
+  bare: {}
+  mesh: {sidecar: {proxy: envoy}}
+baseline: bare
+loads:
+  steady: {open: {rate: 100/s}, duration: 10s}
+blocks: 2
+idle: 0s
+";
+
+/// Latency in every warm-up, microseconds: so far off that it shows wherever it is mixed in.
+const WARM_UP_LATENCY_US: u64 = 999_999;
+
+/// A run's directory, in which the plan can be run, interrupted and run again.
+pub struct Flow {
+    /// What runs.
+    pub plan: Plan,
+    /// Where it is kept.
+    pub store: Store,
+    /// Removes the directory when it is dropped.
+    _dir: TempDir,
+}
+
+/// What one call of [`Session::run`] did.
+pub struct Ran {
+    /// How it ended.
+    pub ending: Result<Ending, RunError>,
+    /// All that it said.
+    pub events: Vec<RunEvent>,
+}
+
+impl Flow {
+    /// An empty directory and the plan of `study`.
+    pub fn of(study: &str) -> Self {
+        let (study, _) = study::read("made-up.yaml", study, &|_| None).unwrap();
+        let plan = plan::resolve(&study, &Choices::default(), vec![]).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let host = HostFacts {
+            facts: vec![],
+            lacks: vec![],
+            isolation: None,
+            realtime: false,
+            changes: vec![],
+        };
+        let store = Store::create(&dir.path().join("run"), "", &plan, &host).unwrap();
+        Self { plan, store, _dir: dir }
+    }
+
+    /// Runs all that is not yet measured.
+    pub fn run(&self, lab: &Lab) -> Ran {
+        self.run_until(lab, |_| false)
+    }
+
+    /// Runs until the events so far are such that the user presses Ctrl-C.
+    pub fn run_until(&self, lab: &Lab, interrupts: impl Fn(&[RunEvent]) -> bool) -> Ran {
+        let interrupt = AtomicBool::new(false);
+        let mut events = Vec::new();
+        let mut watch = |event: &RunEvent| {
+            events.push(event.clone());
+            if interrupts(&events) {
+                interrupt.store(true, Ordering::Relaxed);
+            }
+        };
+        let (plan, store) = (&self.plan, &self.store);
+        let ending = Session { plan, lab, store, interrupt: &interrupt, watch: &mut watch }.run();
+        Ran { ending, events }
+    }
+
+    /// All that was stored.
+    pub fn stored(&self) -> RunRecord {
+        self.store.read().unwrap()
+    }
+}
+
+/// A lab in which every path is as claimed and each load goes as `engine` says.
+pub fn lab(
+    engine: impl Fn(&Deployment, &LoadPlan) -> FakeLoadScript + Send + Sync + 'static,
+) -> Lab {
+    lab_with_claims(vec![claim(true)], engine)
+}
+
+/// As [`lab`], with these claims about every path.
+pub fn lab_with_claims(
+    claims: Vec<Claim>,
+    engine: impl Fn(&Deployment, &LoadPlan) -> FakeLoadScript + Send + Sync + 'static,
+) -> Lab {
+    let proof = Proof { claims, left_out: vec![] };
+    Lab::Fake(FakeLab::new(proof, move |deployment, plan| {
+        engine(deployment, &serde_json::from_slice(plan).unwrap())
+    }))
+}
+
+/// A claim about a path, true or not.
+pub fn claim(holds: bool) -> Claim {
+    Claim {
+        claim: "no proxy runs".into(),
+        expected: "0 proxies".into(),
+        seen: if holds { "0 proxies" } else { "1 proxy" }.into(),
+        holds,
+    }
+}
+
+/// What one request costs in a variant, microseconds.
+struct Cost {
+    latency_us: u64,
+    service_us: u64,
+    sidecar_us: u64,
+}
+
+/// `mesh` adds 600 us of latency, 10 us to the service's CPU and 150 us in a sidecar.
+fn cost(deployment: &Deployment) -> Cost {
+    match deployment.name.as_str() {
+        "mesh" => Cost { latency_us: 1600, service_us: 310, sidecar_us: 150 },
+        _ => Cost { latency_us: 1000, service_us: 300, sidecar_us: 0 },
+    }
+}
+
+/// An engine that completes all that it is told to send, at the cost of the variant.
+pub fn sound(deployment: &Deployment, plan: &LoadPlan) -> FakeLoadScript {
+    completing_at_most(f64::MAX, deployment, plan)
+}
+
+/// As [`sound`], but no more than `most_per_s` requests a second are completed; the rest is never sent.
+pub fn completing_at_most(
+    most_per_s: f64,
+    deployment: &Deployment,
+    plan: &LoadPlan,
+) -> FakeLoadScript {
+    let Stop::AfterSeconds(seconds) = plan.stop else { panic!("loads of the fixture end by time") };
+    let offered_per_s = match plan.model {
+        LoadModel::Open { arrivals: Arrivals::Constant { rate_per_s }, .. } => rate_per_s,
+        model => panic!("loads of the fixture have even gaps, not {model:?}"),
+    };
+    let done_per_s = offered_per_s.min(most_per_s);
+    let done = (done_per_s * seconds).round() as u64;
+    let unsent = ((offered_per_s - done_per_s) * seconds) as u64;
+    let measured = phase(done, done_per_s, cost(deployment).latency_us);
+    reporting(deployment, report(PhaseReport { unsent, ..measured }))
+}
+
+/// All that an engine says on the way to `report`, and what the deployment uses meanwhile.
+pub fn reporting(deployment: &Deployment, report: LoadReport) -> FakeLoadScript {
+    let done = report.measure.done;
+    let phase = |phase| LoadEvent::Phase { phase, at_ns: 0 };
+    let report = LoadEvent::Report { report: Box::new(report) };
+    let events = [phase(Phase::WarmUp), phase(Phase::Measure), phase(Phase::Drain), report];
+    // The lab's counters rise evenly with the lines that were read: one of four is the measured phase.
+    let whole_ns = |us_per_request| us_per_request * 1000 * done * events.len() as u64;
+    let used = |role, us_per_request| {
+        (Component { role, pod: "server".into() }, whole_ns(us_per_request), 10_000_000)
+    };
+    let Cost { service_us, sidecar_us, .. } = cost(deployment);
+    let mut usage = vec![used(Role::Application, service_us)];
+    if sidecar_us > 0 {
+        usage.push(used(Role::Sidecar, sidecar_us));
+    }
+    FakeLoadScript { usage, ..saying(&events) }
+}
+
+/// An engine that says just this.
+pub fn saying(events: &[LoadEvent]) -> FakeLoadScript {
+    let line = |event: &LoadEvent| serde_json::to_string(event).unwrap();
+    FakeLoadScript { lines: events.iter().map(line).collect(), usage: vec![] }
+}
+
+/// A report about `measure` that no check objects to.
+pub fn report(measure: PhaseReport) -> LoadReport {
+    let warm_up = phase(10, 10.0, WARM_UP_LATENCY_US);
+    LoadReport {
+        version: 1,
+        warm_up_stable: true,
+        sent_in_all_phases: warm_up.sent + measure.sent,
+        warm_up,
+        measure,
+        connections_opened: 1,
+        checks: vec![],
+    }
+}
+
+/// A phase in which `done` requests, `rate_per_s` of them a second, took `latency_us` each.
+pub fn phase(done: u64, rate_per_s: f64, latency_us: u64) -> PhaseReport {
+    let mut latency = Histogram::new();
+    (0..done).for_each(|_| latency.record_ns(latency_us * 1000));
+    PhaseReport {
+        begin_ns: 0,
+        end_ns: (done as f64 / rate_per_s * 1e9) as u64,
+        scheduled: done,
+        sent: done,
+        done,
+        completed: done,
+        unsent: 0,
+        waited_for_connection: 0,
+        connections_used: 1,
+        statuses: BTreeMap::from([(200, done)]),
+        errors: BTreeMap::new(),
+        bytes_out: 0,
+        bytes_in: 0,
+        service_time: latency.clone(),
+        send_lag: Histogram::new(),
+        latency,
+        series: vec![],
+        cpu_ns: 0,
+        mean_in_flight: 0.0,
+        involuntary_switches: 0,
+    }
+}

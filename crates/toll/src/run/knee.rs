@@ -1,0 +1,227 @@
+//! Searches for the knee: the highest arrival rate that a variant carries.
+//!
+//! The closed-loop throughput at a fixed number of connections bounds the knee from above; a bisection over
+//! open-loop arrival rates below it finds the highest one that is *carried*: completions within the window keep
+//! up with arrivals, the queue does not grow, and the generator is not itself the limit. The path is proven over
+//! all tries together. This is the sustainable-throughput definition of Karimov et al., "Benchmarking
+//! Distributed Stream Data Processing Systems" (ICDE 2018), applied to requests.
+
+use toll_lab::{Deployment, Environment};
+use toll_load::{Arrivals, LoadModel, LoadPlan, LoadReport, Stop, WarmUp};
+
+use super::load::{Heard, Stopped, drive};
+use super::{RunError, Session};
+use crate::event::RunEvent;
+use crate::plan;
+use crate::store::KneeRecord;
+
+/// Enough to keep every core of a small machine busy, few enough to keep queues short.
+const CONNECTIONS: u32 = 32;
+/// Bound on outstanding requests while a rate is tried.
+const MAX_CONNECTIONS: u32 = 256;
+/// Completions per arrival below which a rate is not carried.
+const KEEPS_UP: f64 = 0.98;
+/// Growth of the median latency from the first to the last third of a try that betrays a growing queue.
+const GROWTH: f64 = 2.0;
+/// Halvings of the interval above a rate that was carried: three leave one part in sixteen of the upper bound.
+const HALVINGS: u32 = 3;
+/// Halvings below the closed-loop throughput before the search gives up.
+const DESCENTS: u32 = 4;
+/// How long a search usually takes: one closed-loop try, one at half its rate, then the bisection.
+pub const USUAL_S: f64 = 1.5 + (2 + HALVINGS) as f64 * (TRY_S + 0.6);
+/// A rate is carried when one of so many tries was.
+const TRIES: u32 = 2;
+/// Length of each try, seconds; the closed-loop probe is one try, too.
+const TRY_S: f64 = 1.5;
+
+/// The knee of one variant. `None` when the search was interrupted.
+pub fn search(
+    session: &mut Session<'_>,
+    variant: &str,
+    deployment: &Deployment,
+) -> Result<Option<KneeRecord>, RunError> {
+    session.emit(&RunEvent::KneeSearch { variant: variant.into() })?;
+    let logs = session.store.knee_logs(variant)?;
+    let mut environment = session.lab.up(deployment, &logs)?;
+    let found = search_in(session, variant, &mut environment);
+    environment.down()?;
+    match found {
+        Ok(knee) => {
+            session.emit(&RunEvent::KneeFound {
+                variant: variant.into(),
+                rate_per_s: knee.rate_per_s,
+            })?;
+            Ok(Some(knee))
+        }
+        Err(Stopped::Interrupted) => Ok(None),
+        Err(Stopped::Broken(reason)) => Err(RunError::Knee { variant: variant.into(), reason }),
+        Err(Stopped::Fatal(error)) => Err(error),
+    }
+}
+
+fn search_in(
+    session: &mut Session<'_>,
+    variant: &str,
+    environment: &mut Environment,
+) -> Result<KneeRecord, Stopped> {
+    environment.open_proof().map_err(RunError::from)?;
+    let capacity = one_try(session, environment, LoadModel::Closed { connections: CONNECTIONS })?;
+    let upper = throughput(&capacity);
+    if upper <= 0.0 || failures(&capacity) > 0 {
+        let failed = failures_in_words(&capacity);
+        return Err(Stopped::Broken(format!(
+            "on {CONNECTIONS} connections in a closed loop: {failed}"
+        )));
+    }
+    let mut tried = Vec::new();
+    let mut sent = capacity.sent_in_all_phases;
+    let found = highest_carried(upper, |rate_per_s| {
+        let arrivals = Arrivals::Constant { rate_per_s };
+        let model = LoadModel::Open { arrivals, max_connections: MAX_CONNECTIONS };
+        let mut carried = false;
+        // What a neighbour on the machine spoilt once is tried once more; what was carried once can be carried.
+        for _ in 0..TRIES {
+            let report = one_try(session, environment, model)?;
+            sent += report.sent_in_all_phases;
+            carried = is_carried(&report, rate_per_s);
+            if carried {
+                break;
+            }
+        }
+        tried.push((rate_per_s, carried));
+        session.emit(&RunEvent::KneeTried { variant: variant.into(), rate_per_s, carried })?;
+        Ok::<_, Stopped>(carried)
+    })?;
+    prove(environment, sent)?;
+    match found {
+        Some(rate_per_s) => Ok(KneeRecord { variant: variant.into(), rate_per_s, tried }),
+        None => Err(Stopped::Broken(format!(
+            "not even {:.1} requests/s were carried",
+            tried_last(&tried)
+        ))),
+    }
+}
+
+fn tried_last(tried: &[(f64, bool)]) -> f64 {
+    tried.last().map_or(0.0, |(rate_per_s, _)| *rate_per_s)
+}
+
+/// The highest tried rate that `carries` accepts, to `upper / 2^(HALVINGS + 1)`: down by halves until one is
+/// carried, then by bisection up to the last that was not.
+fn highest_carried<E>(
+    upper: f64,
+    mut carries: impl FnMut(f64) -> Result<bool, E>,
+) -> Result<Option<f64>, E> {
+    let mut high = upper;
+    for _ in 0..DESCENTS {
+        let mut low = high / 2.0;
+        if carries(low)? {
+            for _ in 0..HALVINGS {
+                let middle = f64::midpoint(low, high);
+                if carries(middle)? { low = middle } else { high = middle }
+            }
+            return Ok(Some(low));
+        }
+        high = low;
+    }
+    Ok(None)
+}
+
+/// A knee found on another path than the variant's would set a wrong rate for the whole run.
+fn prove(environment: &mut Environment, sent: u64) -> Result<(), Stopped> {
+    let proof = environment.close_proof(sent).map_err(RunError::from)?;
+    match proof.claims.iter().find(|claim| !claim.holds) {
+        None => Ok(()),
+        Some(claim) => {
+            Err(Stopped::Broken(format!("path not proven: {}: saw {}", claim.claim, claim.seen)))
+        }
+    }
+}
+
+fn one_try(
+    session: &mut Session<'_>,
+    environment: &mut Environment,
+    model: LoadModel,
+) -> Result<LoadReport, Stopped> {
+    let plan = LoadPlan {
+        target: plan::get(&environment.entry_url()),
+        model,
+        warm_up: WarmUp { min_s: 0.3, max_s: 0.5 },
+        stop: Stop::AfterSeconds(TRY_S),
+        timeout_ms: 5_000,
+        seed: session.plan.seed,
+    };
+    let interrupt = session.interrupt;
+    let interrupted = || interrupt.load(std::sync::atomic::Ordering::Relaxed);
+    let ignore = &mut |_: &mut Environment, _: Heard| Ok(());
+    drive(environment, &plan, &interrupted, ignore)
+}
+
+fn is_carried(report: &LoadReport, rate_per_s: f64) -> bool {
+    let measured = &report.measure;
+    let keeps_up = throughput(report) >= KEEPS_UP * rate_per_s && measured.unsent == 0;
+    let generator_is_fit = report.checks.iter().all(|check| check.name != "own-cpu" || check.holds);
+    let third = (measured.series.len() / 3).max(1);
+    let medians = |points: &[toll_load::SeriesPoint]| {
+        points.iter().map(|point| point.p50_us).sum::<f64>() / points.len().max(1) as f64
+    };
+    let first = medians(&measured.series[..third.min(measured.series.len())]);
+    let last = medians(&measured.series[measured.series.len().saturating_sub(third)..]);
+    keeps_up && generator_is_fit && failures(report) == 0 && last <= GROWTH * first
+}
+
+fn throughput(report: &LoadReport) -> f64 {
+    let measured = &report.measure;
+    measured.completed as f64 * 1e9
+        / measured.end_ns.saturating_sub(measured.begin_ns).max(1) as f64
+}
+
+fn failures(report: &LoadReport) -> u64 {
+    let refused = report.measure.statuses.iter().filter(|(status, _)| **status >= 400);
+    report.measure.errors.values().sum::<u64>() + refused.map(|(_, count)| count).sum::<u64>()
+}
+
+fn failures_in_words(report: &LoadReport) -> String {
+    let measured = &report.measure;
+    let errors = measured.errors.iter().map(|(kind, count)| format!("{count} x {}", kind.name()));
+    let refused = measured.statuses.iter().filter(|(status, _)| **status >= 400);
+    let statuses = refused.map(|(status, count)| format!("{count} x status {status}"));
+    let all: Vec<String> = errors.chain(statuses).collect();
+    if all.is_empty() { "nothing was answered".into() } else { all.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_ends_just_below_the_rate_that_is_not_carried() {
+        let knee = highest_carried(1000.0, |rate| Ok::<_, ()>(rate <= 777.0)).unwrap().unwrap();
+        assert!(knee <= 777.0 && knee > 777.0 - 1000.0 / 16.0, "{knee}");
+    }
+
+    #[test]
+    fn a_variant_that_carries_everything_has_its_knee_near_the_upper_bound() {
+        assert!(highest_carried(1000.0, |_| Ok::<_, ()>(true)).unwrap().unwrap() > 930.0);
+    }
+
+    #[test]
+    fn a_knee_is_always_a_rate_that_was_tried_and_carried() {
+        for limit in [60.0, 100.0, 130.0, 260.0, 490.0, 510.0, 990.0] {
+            let mut carried = vec![];
+            let found = highest_carried(1000.0, |rate| {
+                if rate <= limit {
+                    carried.push(rate);
+                }
+                Ok::<_, ()>(rate <= limit)
+            });
+            let knee = found.unwrap();
+            assert_eq!(knee, carried.last().copied(), "limit {limit}");
+        }
+    }
+
+    #[test]
+    fn a_variant_that_carries_nothing_has_no_knee() {
+        assert_eq!(highest_carried(1000.0, |_| Ok::<_, ()>(false)), Ok(None));
+    }
+}

@@ -1,0 +1,124 @@
+//! What the machine is, and how fast it is just now.
+
+use std::fs;
+use std::hint::black_box;
+use std::path::Path;
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+use ring::digest::{SHA256, digest};
+use toll_lab::Lab;
+use toll_lab::parts::Part;
+
+use crate::store::HostFacts;
+
+/// Iterations of the calibration loop: a few milliseconds on current machines.
+const ITERATIONS: u64 = 2_000_000;
+/// The fastest of this many rounds counts, so that one preemption does not.
+const ROUNDS: usize = 3;
+
+/// Cores that toll may use.
+pub fn cores() -> usize {
+    available_parallelism().map_or(1, usize::from)
+}
+
+/// Time of a fixed loop, nanoseconds: longer when the machine is slower than at other times of the run.
+pub fn calibrate() -> u64 {
+    (0..ROUNDS).map(|_| spin_ns()).min().unwrap_or(0)
+}
+
+fn spin_ns() -> u64 {
+    let began = Instant::now();
+    let mut x = 0x9e37_79b9_7f4a_7c15_u64;
+    for _ in 0..ITERATIONS {
+        // xorshift64 (Marsaglia 2003): a chain of dependent operations that no compiler shortens.
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+    }
+    black_box(x);
+    u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The machine, the tools and the lab, for the report's manifest (METHOD.md rule 11).
+pub fn host_facts(lab: &Lab, realtime: bool, envoy: Option<&Part>) -> HostFacts {
+    let mut facts = vec![
+        fact("toll", format!("{} ({})", env!("CARGO_PKG_VERSION"), own_hash())),
+        fact("kernel", read_line("/proc/sys/kernel/osrelease")),
+        fact("CPU", format!("{}, {} cores for toll", cpu_model(), cores())),
+        fact("virtual machine", if is_virtual() { "yes" } else { "no" }),
+        fact("frequency governor", governor()),
+        fact("memory", total_memory()),
+        fact("started", started()),
+    ];
+    facts.extend(envoy.map(envoy_fact));
+    facts.extend(lab.facts());
+    HostFacts { facts, lacks: lab.lacks(), isolation: lab.isolation(), realtime, changes: vec![] }
+}
+
+fn fact(label: &str, value: impl Into<String>) -> (String, String) {
+    (label.into(), value.into())
+}
+
+fn envoy_fact(envoy: &Part) -> (String, String) {
+    let Part { version, sha256, source, .. } = envoy;
+    fact("Envoy", format!("{version} (sha256 {}, {source})", &sha256[..sha256.len().min(12)]))
+}
+
+fn own_hash() -> String {
+    let bytes = std::env::current_exe().and_then(fs::read);
+    bytes.map_or_else(
+        |error| format!("hash unknown: {error}"),
+        |bytes| {
+            let digest = digest(&SHA256, &bytes);
+            let hex: String =
+                digest.as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+            format!("sha256 {hex}")
+        },
+    )
+}
+
+fn read_line(path: &str) -> String {
+    fs::read_to_string(path).map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())
+}
+
+fn cpu_model() -> String {
+    field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown model".into())
+}
+
+fn is_virtual() -> bool {
+    field("/proc/cpuinfo", "flags").is_some_and(|flags| flags.split(' ').any(|f| f == "hypervisor"))
+}
+
+fn governor() -> String {
+    let path = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+    if Path::new(path).exists() { read_line(path) } else { "not visible here".into() }
+}
+
+fn total_memory() -> String {
+    let kib = field("/proc/meminfo", "MemTotal")
+        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    kib.map_or_else(|| "unknown".into(), |kib| format!("{:.1} GB", kib * 1024.0 / 1e9))
+}
+
+fn started() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+fn field(path: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let line =
+        text.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
+    line.split_once(':').map(|(_, value)| value.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calibration_loop_is_not_optimised_away() {
+        // Two million dependent steps take at least a tenth of a nanosecond each on any machine.
+        assert!(calibrate() > 200_000);
+    }
+}

@@ -1,0 +1,204 @@
+//! Runs a plan: the knee first when a rate asks for it, then every trial that is not yet measured.
+//!
+//! Measures and stores; computes nothing that a report shows. Each trial brings its variant up afresh, so that
+//! no trial inherits connections, heaps or caches from another.
+
+#[cfg(test)]
+pub mod fixture;
+mod knee;
+mod load;
+mod machine;
+#[cfg(test)]
+mod tests;
+mod trial;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use toll_lab::{Lab, LabError};
+
+use crate::event::RunEvent;
+use crate::plan::{Plan, PlannedTrial};
+use crate::store::{KneeRecord, Store, StoreError};
+
+pub use machine::host_facts;
+
+/// What ends a run early.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The lab could not do its part.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// The run's directory could not be written or read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Not one request was answered well.
+    #[error("{arm} under {load}: not one request was answered well: {reason}")]
+    NothingAnswered {
+        /// What ran.
+        arm: String,
+        /// Under which load.
+        load: String,
+        /// What the load engine saw.
+        reason: String,
+    },
+    /// The search for a knee broke.
+    #[error("cannot find the knee of {variant}: {reason}")]
+    Knee {
+        /// The variant.
+        variant: String,
+        /// What happened.
+        reason: String,
+    },
+}
+
+impl RunError {
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Lab(error) => error.help(),
+            Self::Store(error) => error.help(),
+            Self::NothingAnswered { .. } => Some(
+                "look at the services' logs in the trial's directory; the load expects a status below 400"
+                    .into(),
+            ),
+            Self::Knee { .. } => {
+                Some("give the rate in requests per second instead, for instance `rate: 500/s`".into())
+            }
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Every trial of the plan was measured.
+    Complete,
+    /// It was interrupted; what was measured is kept.
+    Interrupted,
+}
+
+/// A run under way.
+pub struct Session<'a> {
+    /// What to do.
+    pub plan: &'a Plan,
+    /// Where to do it.
+    pub lab: &'a Lab,
+    /// Where to keep it.
+    pub store: &'a Store,
+    /// Set from outside to end the run early.
+    pub interrupt: &'a AtomicBool,
+    /// Who watches.
+    pub watch: &'a mut dyn FnMut(&RunEvent),
+}
+
+impl Session<'_> {
+    /// Runs all trials that are not yet measured.
+    ///
+    /// # Errors
+    /// When the lab or the directory fails for good. What was measured before is kept.
+    pub fn run(&mut self) -> Result<Ending, RunError> {
+        let todo: Vec<&PlannedTrial> =
+            self.plan.trials.iter().filter(|trial| !self.store.is_done(trial)).collect();
+        self.emit(&RunEvent::Started {
+            trials: self.plan.trials.len(),
+            done: self.plan.trials.len() - todo.len(),
+            estimate_s: self.estimate_s(&todo) + self.knee_estimate_s()?,
+        })?;
+        let knee_per_s = match self.knee(!todo.is_empty())? {
+            Some(knee_per_s) => knee_per_s,
+            None => return self.end(Ending::Interrupted),
+        };
+        let ending = self.trials(&todo, knee_per_s)?;
+        self.end(ending)
+    }
+
+    /// The lowest knee, searched for when the plan needs one and the store does not hold it yet. The outer
+    /// `None` says that the search was interrupted.
+    fn knee(&mut self, trials_to_run: bool) -> Result<Option<Option<f64>>, RunError> {
+        if !self.plan.needs_knee() || !trials_to_run {
+            return Ok(Some(None));
+        }
+        let mut knees = self.store.knees()?;
+        for (variant, deployment) in self.plan.ready() {
+            if knees.iter().any(|knee| knee.variant == variant) {
+                continue;
+            }
+            if self.interrupted() {
+                return Ok(None);
+            }
+            match knee::search(self, variant, deployment)? {
+                Some(knee) => knees.push(knee),
+                None => return Ok(None),
+            }
+            self.store.write_knees(&knees)?;
+        }
+        Ok(Some(KneeRecord::lowest(&knees).map(|knee| knee.rate_per_s)))
+    }
+
+    fn trials(
+        &mut self,
+        todo: &[&PlannedTrial],
+        knee_per_s: Option<f64>,
+    ) -> Result<Ending, RunError> {
+        let began = Instant::now();
+        for (done, planned) in todo.iter().enumerate() {
+            if self.interrupted() {
+                return Ok(Ending::Interrupted);
+            }
+            self.emit(&RunEvent::TrialStarted {
+                index: planned.index,
+                block: planned.block,
+                arm: planned.arm.label(),
+                load: planned.load.clone(),
+            })?;
+            let Some(verdict) = trial::run(self, planned, knee_per_s)? else {
+                return Ok(Ending::Interrupted);
+            };
+            let pace = began.elapsed().as_secs_f64() / self.estimate_s(&todo[..=done]).max(1e-9);
+            self.emit(&RunEvent::TrialEnded {
+                index: planned.index,
+                invalid: verdict.invalid,
+                remaining_s: pace * self.estimate_s(&todo[done + 1..]),
+            })?;
+        }
+        Ok(Ending::Complete)
+    }
+
+    fn knee_estimate_s(&self) -> Result<f64, StoreError> {
+        let known = self.store.knees()?.len();
+        let unknown = if self.plan.needs_knee() {
+            self.plan.ready().count().saturating_sub(known)
+        } else {
+            0
+        };
+        Ok(unknown as f64 * knee::USUAL_S)
+    }
+
+    fn estimate_s(&self, trials: &[&PlannedTrial]) -> f64 {
+        let loads = trials.iter().filter_map(|trial| self.plan.load(&trial.load));
+        loads.map(|load| self.plan.trial_s(load)).sum()
+    }
+
+    fn end(&mut self, ending: Ending) -> Result<Ending, RunError> {
+        self.emit(&RunEvent::Ended { interrupted: ending == Ending::Interrupted })?;
+        Ok(ending)
+    }
+
+    fn stage(&mut self, stage: &str) -> Result<(), RunError> {
+        self.emit(&RunEvent::Stage { stage: stage.into() })
+    }
+
+    fn emit(&mut self, event: &RunEvent) -> Result<(), RunError> {
+        (self.watch)(event);
+        // Progress is for eyes only; the series is stored with the trial.
+        if !matches!(event, RunEvent::Progress { .. }) {
+            self.store.log_event(event)?;
+        }
+        Ok(())
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,272 @@
+//! A plan is run and stored: in order, once, and whatever a trial or the user does meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use toll_lab::{Deployment, FakeLoadScript};
+use toll_load::{Check, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, PhaseReport};
+
+use super::fixture::{
+    Flow, Ran, STUDY, claim, completing_at_most, lab, lab_with_claims, phase, report, reporting,
+    saying, sound,
+};
+use super::*;
+use crate::store::TrialRecord;
+
+/// Six trials at half of what the slowest variant carries.
+fn study_of_the_knee() -> String {
+    STUDY.replace("100/s", "50% of knee")
+}
+
+impl Flow {
+    /// The indices of the trials that were measured, and why each does not count.
+    fn verdicts(&self) -> Vec<(usize, Vec<String>)> {
+        let verdict = |trial: TrialRecord| (trial.trial.index, trial.verdict.invalid);
+        self.stored().trials.into_iter().map(verdict).collect()
+    }
+}
+
+impl Ran {
+    /// Indices of the trials that began, in order.
+    fn began(&self) -> Vec<usize> {
+        let index = |event: &RunEvent| match event {
+            RunEvent::TrialStarted { index, .. } => Some(*index),
+            _ => None,
+        };
+        self.events.iter().filter_map(index).collect()
+    }
+
+    fn position(&self, wanted: impl Fn(&RunEvent) -> bool) -> Option<usize> {
+        self.events.iter().position(wanted)
+    }
+}
+
+/// Whether trial `index` has just begun to measure.
+fn measures(index: usize) -> impl Fn(&[RunEvent]) -> bool {
+    move |events| {
+        let began = events.iter().rev().find_map(|event| match event {
+            RunEvent::TrialStarted { index, .. } => Some(*index),
+            _ => None,
+        });
+        let stage = events.last();
+        began == Some(index)
+            && matches!(stage, Some(RunEvent::Stage { stage }) if stage == "measure")
+    }
+}
+
+/// A lab in which trial `odd_one`, from 1, goes as `odd` says and all others are sound.
+fn lab_where_one_goes_otherwise(
+    odd_one: usize,
+    odd: impl Fn(&Deployment, &LoadPlan) -> FakeLoadScript + Send + Sync + 'static,
+) -> Lab {
+    let loads = Arc::new(AtomicUsize::new(0));
+    lab(move |deployment, plan| {
+        if loads.fetch_add(1, Ordering::Relaxed) + 1 == odd_one {
+            odd(deployment, plan)
+        } else {
+            sound(deployment, plan)
+        }
+    })
+}
+
+#[test]
+fn every_planned_trial_is_run_and_stored_in_the_order_of_the_plan() {
+    let flow = Flow::of(STUDY);
+    let ran = flow.run(&lab(sound));
+    assert_eq!(ran.ending.unwrap(), Ending::Complete);
+    let record = flow.stored();
+    let stored: Vec<PlannedTrial> = record.trials.iter().map(|t| t.trial.clone()).collect();
+    assert_eq!((stored.len(), &stored), (6, &flow.plan.trials));
+    for trial in &record.trials {
+        assert_eq!(trial.verdict.invalid, Vec::<String>::new());
+        assert_eq!(trial.load.as_ref().unwrap().measure.done, 1000);
+        assert!(trial.proof.as_ref().unwrap().holds());
+    }
+}
+
+#[test]
+fn a_trial_already_measured_is_not_run_again() {
+    let flow = Flow::of(STUDY);
+    flow.run(&lab(sound)).ending.unwrap();
+    let again = flow.run(&lab(|_, _| panic!("nothing is left to load")));
+    assert_eq!(again.began(), [0; 0]);
+    assert_eq!(again.ending.unwrap(), Ending::Complete);
+    assert!(matches!(again.events[0], RunEvent::Started { trials: 6, done: 6, .. }));
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_measured_before() {
+    let flow = Flow::of(STUDY);
+    let ran = flow.run_until(&lab(sound), measures(3));
+    assert_eq!(ran.ending.unwrap(), Ending::Interrupted);
+    assert!(matches!(ran.events.last(), Some(RunEvent::Ended { interrupted: true })));
+    assert_eq!(flow.verdicts(), [(1, vec![]), (2, vec![])]);
+}
+
+#[test]
+fn an_interrupted_run_goes_on_with_the_trial_that_was_cut_short() {
+    let flow = Flow::of(STUDY);
+    flow.run_until(&lab(sound), measures(3)).ending.unwrap();
+    let rest = flow.run(&lab(sound));
+    assert_eq!(rest.began(), [3, 4, 5, 6]);
+    assert_eq!(flow.verdicts().len(), 6);
+}
+
+/// A lab whose variants carry 1000/s in a closed loop; in an open one `mesh` carries 620/s, `bare` all.
+fn lab_with_knees() -> Lab {
+    lab(|deployment, plan| match plan.model {
+        LoadModel::Closed { .. } => reporting(deployment, report(phase(1500, 1000.0, 1000))),
+        LoadModel::Open { .. } if deployment.name == "mesh" => {
+            completing_at_most(620.0, deployment, plan)
+        }
+        LoadModel::Open { .. } => sound(deployment, plan),
+    })
+}
+
+#[test]
+fn the_knee_of_every_variant_is_searched_for_before_the_first_trial_and_stored() {
+    let flow = Flow::of(&study_of_the_knee());
+    let ran = flow.run(&lab_with_knees());
+    let found = ran.events.iter().rposition(|e| matches!(e, RunEvent::KneeFound { .. }));
+    assert!(found.unwrap() < ran.position(|e| matches!(e, RunEvent::TrialStarted { .. })).unwrap());
+    let knees = flow.store.knees().unwrap();
+    // Four halvings of 500..1000 end on a multiple of 31.25.
+    let expected = [("bare", 937.5), ("mesh", 562.5)];
+    let knees: Vec<_> = knees.iter().map(|k| (k.variant.as_str(), k.rate_per_s)).collect();
+    assert_eq!(knees, expected);
+}
+
+#[test]
+fn the_rate_of_every_variant_follows_the_knee_of_the_slowest() {
+    let flow = Flow::of(&study_of_the_knee());
+    flow.run(&lab_with_knees()).ending.unwrap();
+    for trial in flow.stored().trials {
+        // Half of 562.5, in whole requests; ten seconds of it were sent.
+        assert_eq!(trial.verdict.rate_per_s, Some(281.0));
+        assert_eq!(trial.load.unwrap().measure.sent, 2810);
+    }
+}
+
+#[test]
+fn a_knee_that_is_stored_is_not_searched_for_again() {
+    let flow = Flow::of(&study_of_the_knee());
+    flow.run_until(&lab_with_knees(), measures(1)).ending.unwrap();
+    let rest = flow.run(&lab_with_knees());
+    assert_eq!(rest.position(|e| matches!(e, RunEvent::KneeSearch { .. })), None);
+    assert_eq!(flow.stored().trials[0].verdict.rate_per_s, Some(281.0));
+}
+
+#[test]
+fn an_interrupt_while_a_knee_is_searched_for_ends_the_run_without_a_trial() {
+    let flow = Flow::of(&study_of_the_knee());
+    let second = |events: &[RunEvent]| {
+        events.iter().filter(|e| matches!(e, RunEvent::KneeSearch { .. })).count() == 2
+    };
+    let ran = flow.run_until(&lab_with_knees(), second);
+    assert_eq!(ran.began(), [0; 0]);
+    assert_eq!(ran.ending.unwrap(), Ending::Interrupted);
+    assert_eq!(flow.store.knees().unwrap().len(), 1, "the first knee is kept");
+}
+
+#[test]
+fn a_variant_that_fails_in_the_closed_loop_has_no_knee_and_the_help_gives_a_way_out() {
+    let flow = Flow::of(&study_of_the_knee());
+    let error = flow
+        .run(&lab(|deployment, _| {
+            let refused = [(200, 1400), (503, 100)].into();
+            let measured = PhaseReport { statuses: refused, ..phase(1500, 1000.0, 900) };
+            reporting(deployment, report(measured))
+        }))
+        .ending
+        .unwrap_err();
+    assert!(matches!(&error, RunError::Knee { variant, .. } if variant == "bare"), "{error}");
+    assert!(error.help().unwrap().contains("rate: 500/s"));
+}
+
+#[test]
+fn a_knee_found_on_another_path_than_the_variants_is_not_believed() {
+    let flow = Flow::of(&study_of_the_knee());
+    let engine = |deployment: &Deployment, plan: &LoadPlan| match plan.model {
+        LoadModel::Closed { .. } => reporting(deployment, report(phase(1500, 1000.0, 1000))),
+        LoadModel::Open { .. } => sound(deployment, plan),
+    };
+    let error = flow.run(&lab_with_claims(vec![claim(false)], engine)).ending.unwrap_err();
+    assert!(error.to_string().contains("path not proven: no proxy runs"), "{error}");
+}
+
+#[test]
+fn a_failed_check_of_the_load_makes_its_trial_invalid_with_that_reason() {
+    let flow = Flow::of(STUDY);
+    let busy = |deployment: &Deployment, _: &LoadPlan| {
+        let check = Check {
+            name: "own-cpu".into(),
+            holds: false,
+            seen: "97 % of a core".into(),
+            bound: "below 85 %".into(),
+            advice: "lower the rate".into(),
+        };
+        let sound = report(phase(1000, 100.0, 900));
+        reporting(deployment, LoadReport { checks: vec![check], ..sound })
+    };
+    let ran = flow.run(&lab_where_one_goes_otherwise(2, busy));
+    assert_eq!(ran.ending.unwrap(), Ending::Complete);
+    let reason = "own-cpu: 97 % of a core (should be below 85 %); lower the rate";
+    let verdicts = flow.verdicts();
+    assert_eq!(verdicts[1], (2, vec![reason.to_owned()]));
+    assert!(verdicts.iter().all(|(index, invalid)| *index == 2 || invalid.is_empty()));
+}
+
+#[test]
+fn a_claim_that_does_not_hold_makes_the_trial_invalid_with_that_reason() {
+    let flow = Flow::of(STUDY);
+    flow.run(&lab_with_claims(vec![claim(false)], sound)).ending.unwrap();
+    for (_, invalid) in flow.verdicts() {
+        let reason = "path not proven: no proxy runs: expected 0 proxies, saw 1 proxy";
+        assert_eq!(invalid, [reason]);
+    }
+}
+
+#[test]
+fn a_trial_about_whose_path_nothing_is_claimed_is_invalid() {
+    let flow = Flow::of(STUDY);
+    flow.run(&lab_with_claims(vec![], sound)).ending.unwrap();
+    for (_, invalid) in flow.verdicts() {
+        assert_eq!(invalid, ["path not proven: no claim was made"]);
+    }
+}
+
+#[test]
+fn a_load_engine_that_breaks_costs_one_trial_and_the_run_goes_on() {
+    let failed = LoadEvent::Failed { message: "refused".into(), help: Some("start it".into()) };
+    let begun = LoadEvent::Phase { phase: Phase::WarmUp, at_ns: 0 };
+    let table = [
+        (saying(&[begun.clone(), failed]), "refused (start it)"),
+        (saying(&[begun]), "the load engine ended early: without a report"),
+        (FakeLoadScript { lines: vec!["?".into()], usage: vec![] }, "toll cannot read"),
+    ];
+    for (script, reason) in table {
+        let flow = Flow::of(STUDY);
+        let ran = flow.run(&lab_where_one_goes_otherwise(4, move |_, _| script.clone()));
+        assert_eq!(ran.ending.unwrap(), Ending::Complete);
+        let verdicts = flow.verdicts();
+        let invalid: Vec<_> = verdicts.iter().filter(|(_, why)| !why.is_empty()).collect();
+        let [(4, why)] = invalid.as_slice() else { panic!("{invalid:?}") };
+        assert!(why.len() == 1 && why[0].contains(reason), "{why:?}");
+        assert_eq!(verdicts.len(), 6);
+    }
+}
+
+#[test]
+fn a_run_in_which_nothing_is_answered_well_ends_at_once() {
+    let flow = Flow::of(STUDY);
+    let ran = flow.run(&lab(|deployment, _| {
+        let refused = [(503, 1000)].into();
+        let measured = PhaseReport { statuses: refused, ..phase(1000, 100.0, 900) };
+        reporting(deployment, report(measured))
+    }));
+    assert_eq!(ran.began(), [1]);
+    let error = ran.ending.unwrap_err();
+    assert!(matches!(error, RunError::NothingAnswered { .. }), "{error}");
+    assert!(error.help().unwrap().contains("logs"));
+    assert!(flow.stored().trials.is_empty(), "it is run again once the service is mended");
+}

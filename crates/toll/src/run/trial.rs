@@ -1,0 +1,226 @@
+//! One trial: bring up, prove the path, idle, load with sampling, prove again, take down, judge.
+
+use std::time::Duration;
+
+use toll_lab::{Environment, Proof, Sample};
+use toll_load::{LoadEvent, LoadPlan, LoadReport, Phase};
+
+use super::load::{Heard, Stopped, drive};
+use super::{RunError, Session, machine};
+use crate::event::RunEvent;
+use crate::plan::PlannedTrial;
+use crate::store::{Mark, MarkedSample, Noise, StoreError, TrialDir, TrialVerdict};
+
+/// Runs one trial and stores it. `None` when it was interrupted; then nothing counts as measured.
+pub fn run(
+    session: &mut Session<'_>,
+    planned: &PlannedTrial,
+    knee_per_s: Option<f64>,
+) -> Result<Option<TrialVerdict>, RunError> {
+    let plan = session.plan;
+    let load = plan.load(&planned.load).expect("every trial of a plan names one of its loads");
+    let deployment =
+        plan.deployment(&planned.arm.variant).expect("only variants that run have trials");
+    let mut trial = Trial {
+        dir: session.store.begin_trial(planned)?,
+        samples: vec![],
+        calibration_ns: machine::calibrate(),
+        rate_per_s: load.rate_per_s(knee_per_s),
+    };
+    session.stage("bring up")?;
+    let mut environment = session.lab.up(deployment, &trial.dir.logs())?;
+    // Both arms of a pair see the same arrivals: the seed follows the block, not the trial.
+    let seed = plan.seed.wrapping_add(planned.block as u64);
+    let measured = match load.engine_plan(&environment.entry_url(), knee_per_s, seed) {
+        Some(engine_plan) => trial.measure(session, &mut environment, &engine_plan),
+        None => Err(Stopped::Broken("the knee its rate refers to is not known".into())),
+    };
+    let measured = or_crash(measured, &mut environment);
+    session.stage("take down")?;
+    environment.down()?;
+    let invalid = match measured {
+        Ok(measured) => measured.why_invalid(planned)?,
+        Err(Stopped::Broken(reason)) => vec![reason],
+        Err(Stopped::Interrupted) => return Ok(None),
+        Err(Stopped::Fatal(error)) => return Err(error),
+    };
+    trial.finish(invalid).map(Some).map_err(RunError::from)
+}
+
+/// A component that has crashed explains whatever failed after it; only the user and the disk come first.
+fn or_crash(
+    measured: Result<Measured, Stopped>,
+    environment: &mut Environment,
+) -> Result<Measured, Stopped> {
+    match (measured, environment.crashed()) {
+        (Err(stopped @ (Stopped::Interrupted | Stopped::Fatal(RunError::Store(_)))), _) => {
+            Err(stopped)
+        }
+        (_, Some(crash)) => Err(Stopped::Broken(crash.to_string())),
+        (measured, None) => measured,
+    }
+}
+
+/// What is known of a trial while it runs.
+struct Trial {
+    dir: TrialDir,
+    samples: Vec<MarkedSample>,
+    calibration_ns: u64,
+    rate_per_s: Option<f64>,
+}
+
+/// What a trial that ran to its end gave.
+struct Measured {
+    load: LoadReport,
+    proof: Proof,
+}
+
+impl Trial {
+    fn measure(
+        &mut self,
+        session: &mut Session<'_>,
+        environment: &mut Environment,
+        engine_plan: &LoadPlan,
+    ) -> Result<Measured, Stopped> {
+        session.stage("prove path")?;
+        environment.open_proof().map_err(RunError::from)?;
+        self.idle(session, environment)?;
+        let report = self.load(session, environment, engine_plan)?;
+        self.dir.write_load(&report)?;
+        let proof = environment.close_proof(report.sent_in_all_phases).map_err(RunError::from)?;
+        self.dir.write_proof(&proof)?;
+        Ok(Measured { load: report, proof })
+    }
+
+    /// A window without load: what the variant costs when nobody calls.
+    fn idle(
+        &mut self,
+        session: &mut Session<'_>,
+        environment: &mut Environment,
+    ) -> Result<(), Stopped> {
+        const SLICE: Duration = Duration::from_millis(50);
+        session.stage("idle")?;
+        self.sample(environment, Mark::IdleBegin)?;
+        let slices = (session.plan.idle_s / SLICE.as_secs_f64()).ceil() as u32;
+        for _ in 0..slices {
+            if session.interrupted() {
+                return Err(Stopped::Interrupted);
+            }
+            std::thread::sleep(SLICE);
+        }
+        Ok(self.sample(environment, Mark::IdleEnd)?)
+    }
+
+    fn load(
+        &mut self,
+        session: &mut Session<'_>,
+        environment: &mut Environment,
+        engine_plan: &LoadPlan,
+    ) -> Result<LoadReport, Stopped> {
+        let interrupt = session.interrupt;
+        let interrupted = || interrupt.load(std::sync::atomic::Ordering::Relaxed);
+        drive(environment, engine_plan, &interrupted, &mut |environment, heard| {
+            // The sample comes before the talk: it belongs to the instant the phase began.
+            if let Some(mark) = mark_of(&heard) {
+                self.sample(environment, mark)?;
+            }
+            match heard {
+                Heard::Event(event) => announce(session, &event),
+                Heard::Tick => Ok(()),
+            }
+        })
+    }
+
+    fn sample(&mut self, environment: &mut Environment, mark: Mark) -> Result<(), StoreError> {
+        let sample = MarkedSample { mark, sample: environment.sample() };
+        self.dir.add_sample(&sample)?;
+        self.samples.push(sample);
+        Ok(())
+    }
+
+    fn finish(self, invalid: Vec<String>) -> Result<TrialVerdict, StoreError> {
+        let verdict = TrialVerdict {
+            version: crate::store::TRIAL_FORMAT,
+            invalid,
+            rate_per_s: self.rate_per_s,
+            noise: noise(self.calibration_ns, &self.samples),
+        };
+        self.dir.finish(&verdict)?;
+        Ok(verdict)
+    }
+}
+
+impl Measured {
+    /// Every reason why the trial does not count: a claim about the path or a check of the load that fails.
+    ///
+    /// # Errors
+    /// When not one request was answered well: no further trial would be better.
+    fn why_invalid(&self, planned: &PlannedTrial) -> Result<Vec<String>, RunError> {
+        let checks = self.load.checks.iter().filter(|check| !check.holds).map(|check| {
+            format!("{}: {} (should be {}); {}", check.name, check.seen, check.bound, check.advice)
+        });
+        let claims = self.proof.claims.iter().filter(|claim| !claim.holds).map(|claim| {
+            format!(
+                "path not proven: {}: expected {}, saw {}",
+                claim.claim, claim.expected, claim.seen
+            )
+        });
+        let unproven =
+            self.proof.claims.is_empty().then(|| "path not proven: no claim was made".to_owned());
+        let invalid: Vec<String> = checks.chain(claims).chain(unproven).collect();
+        let well = self.load.measure.statuses.iter().filter(|(status, _)| **status < 400);
+        if well.map(|(_, count)| count).sum::<u64>() == 0 {
+            return Err(RunError::NothingAnswered {
+                arm: planned.arm.label(),
+                load: planned.load.clone(),
+                reason: invalid.join("; "),
+            });
+        }
+        Ok(invalid)
+    }
+}
+
+fn mark_of(heard: &Heard) -> Option<Mark> {
+    match heard {
+        Heard::Tick => Some(Mark::Tick),
+        Heard::Event(LoadEvent::Phase { phase: Phase::Measure, .. }) => Some(Mark::MeasureBegin),
+        Heard::Event(LoadEvent::Phase { phase: Phase::Drain, .. }) => Some(Mark::MeasureEnd),
+        Heard::Event(_) => None,
+    }
+}
+
+fn announce(session: &mut Session<'_>, event: &LoadEvent) -> Result<(), RunError> {
+    match event {
+        LoadEvent::Phase { phase, .. } => session.stage(match phase {
+            Phase::WarmUp => "warm up",
+            Phase::Measure => "measure",
+            Phase::Drain => "drain",
+        }),
+        LoadEvent::Progress { share, throughput_per_s, p50_us, p99_us, errors, .. } => session
+            .emit(&RunEvent::Progress {
+                share: *share,
+                throughput_per_s: *throughput_per_s,
+                p50_us: *p50_us,
+                p99_us: *p99_us,
+                errors: *errors,
+            }),
+        LoadEvent::Report { .. } | LoadEvent::Failed { .. } => Ok(()),
+    }
+}
+
+/// Steal and run queue over the samples from the measured phase's begin on.
+fn noise(calibration_ns: u64, samples: &[MarkedSample]) -> Noise {
+    let from = samples.iter().position(|s| s.mark == Mark::MeasureBegin).unwrap_or(0);
+    let window: Vec<&Sample> = samples[from..].iter().map(|s| &s.sample).collect();
+    let (Some(first), Some(last)) = (window.first(), window.last()) else {
+        return Noise { calibration_ns, steal: 0.0, runnable: 0.0 };
+    };
+    let cores_ns = last.at_ns.saturating_sub(first.at_ns) as f64 * machine::cores() as f64;
+    let stolen_ns = last.host.steal_ns.saturating_sub(first.host.steal_ns) as f64;
+    let runnable: f64 = window.iter().map(|s| f64::from(s.host.runnable)).sum();
+    Noise {
+        calibration_ns,
+        steal: if cores_ns > 0.0 { stolen_ns / cores_ns } else { 0.0 },
+        runnable: runnable / window.len() as f64,
+    }
+}

@@ -1,0 +1,229 @@
+//! What can be wrong with a study file, where, and what to do about it.
+//!
+//! Says nothing on how it was found; rendering is `miette`'s.
+
+use std::fmt;
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+
+use super::tree::Span;
+
+/// All that is wrong with one study file, in the order of its lines.
+#[derive(Debug)]
+pub struct StudyErrors {
+    source: NamedSource<String>,
+    faults: Vec<Fault>,
+}
+
+/// Something that weakens the results of a study that can be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Warning {
+    /// The interval of an effect comes from the blocks: few give a wide one.
+    #[error("line {line}: {blocks} blocks give wide intervals; write `blocks: 5` or more")]
+    FewBlocks {
+        /// Line of the file, from 1.
+        line: usize,
+        /// The blocks that it asks for.
+        blocks: u32,
+    },
+}
+
+/// One thing that is wrong, and where.
+#[derive(Debug)]
+pub(super) struct Fault {
+    problem: Problem,
+    at: Span,
+    also: Vec<(Span, &'static str)>,
+}
+
+/// What is wrong. Texts in it are as the file has them.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(super) enum Problem {
+    #[error("not YAML: {said}")]
+    Syntax { said: String },
+    #[error("the file holds no study")]
+    EmptyFile,
+    #[error("a second document begins here")]
+    SecondDocument,
+    #[error("a key must be text")]
+    KeyIsNotText,
+    #[error("the key `{key}` stands here twice")]
+    DuplicateKey { key: String },
+    #[error("unknown key `{key}`")]
+    UnknownKey { key: String, allowed: Vec<String> },
+    #[error("the key `{key}` is missing")]
+    MissingKey { key: String, example: String },
+    #[error("one of the keys {} must be there", listed(.keys))]
+    MissingOneOf { keys: Vec<String> },
+    #[error("only one of the keys {} may be there", listed(.keys))]
+    MoreThanOneOf { keys: Vec<String> },
+    #[error("{wanted} is wanted here, not {found}")]
+    WrongType { wanted: String, found: &'static str, examples: Vec<String> },
+    #[error("`{value}` is not allowed here")]
+    BadChoice { value: String, allowed: Vec<String> },
+    #[error("`{text}` is not {wanted}")]
+    Unreadable { text: String, wanted: String, examples: Vec<String> },
+    #[error("{number} is outside the allowed range")]
+    OutOfRange { number: String, range: String },
+    #[error("at least one entry is wanted here")]
+    Empty,
+    #[error("the environment variable {variable} is not set")]
+    VariableNotSet { variable: String },
+    #[error("the file fits its schema, but not its types: {said}")]
+    SchemaDisagrees { said: String },
+    #[error("unknown {kind} `{name}`")]
+    UnknownName { kind: &'static str, name: String, known: Vec<String> },
+    #[error("the calls go in a circle: {}", .circle.join(" -> "))]
+    CallCircle { circle: Vec<String> },
+    #[error("`{service}` and `{other}` listen on the same port {port}")]
+    SamePort { port: u16, service: String, other: String },
+    #[error("`{key}` is for the built-in service, but `{service}` is a program of your own")]
+    BuiltInOnly { key: &'static str, service: String },
+    #[error("the stall ({lasting}) is not shorter than its period ({every})")]
+    StallFillsPeriod { lasting: String, every: String },
+    #[error("a load cannot last {duration}")]
+    NoDuration { duration: String },
+    #[error("the shortest warm-up ({min}) is longer than the longest ({max})")]
+    WarmUpOrder { min: String, max: String },
+}
+
+impl StudyErrors {
+    /// All faults of the file; `faults` is not empty.
+    pub(super) fn new(name: &str, text: &str, mut faults: Vec<Fault>) -> Self {
+        faults.sort_by_key(|fault| (fault.at.start, fault.at.end));
+        Self { source: NamedSource::new(name, text.to_owned()), faults }
+    }
+}
+
+impl fmt::Display for StudyErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.faults.len();
+        let plural = if count == 1 { "" } else { "s" };
+        write!(f, "{count} error{plural} in the study file {}", self.source.name())
+    }
+}
+
+impl std::error::Error for StudyErrors {}
+
+impl Diagnostic for StudyErrors {
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(self.faults.iter().map(|fault| fault as &dyn Diagnostic)))
+    }
+}
+
+impl Fault {
+    /// A problem at one place.
+    pub(super) fn new(problem: Problem, at: Span) -> Self {
+        Self { problem, at, also: Vec::new() }
+    }
+
+    /// Points at a further place, and says what is there.
+    pub(super) fn also(mut self, at: Span, what: &'static str) -> Self {
+        self.also.push((at, what));
+        self
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem.fmt(f)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl Diagnostic for Fault {
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let label = self.problem.label().map(str::to_owned);
+        let first = LabeledSpan::new_primary_with_span(label, self.at.clone());
+        let others = self.also.iter();
+        let others = others.map(|(at, what)| LabeledSpan::at(at.clone(), *what));
+        Some(Box::new([first].into_iter().chain(others)))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.problem.help().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+}
+
+impl Problem {
+    /// A word or two at the place itself, where the message does not say enough.
+    fn label(&self) -> Option<&'static str> {
+        match self {
+            Self::MissingKey { .. } | Self::MissingOneOf { .. } => Some("missing in here"),
+            Self::DuplicateKey { .. } => Some("again here"),
+            _ => None,
+        }
+    }
+
+    /// What to do about it.
+    fn help(&self) -> Option<String> {
+        let help = match self {
+            Self::Syntax { .. } => {
+                "check the indentation, the brackets and the quotes here and on the line above"
+                    .into()
+            }
+            Self::EmptyFile => "`toll study --default` prints one to start from".into(),
+            Self::SecondDocument => "give each study a file of its own".into(),
+            Self::KeyIsNotText => "write `key: value`".into(),
+            Self::DuplicateKey { .. } => "keep one of the two".into(),
+            Self::UnknownKey { key, allowed } => choice_help(key, allowed, "allowed here"),
+            Self::MissingKey { key, example } => format!("add it, for example `{key}: {example}`"),
+            Self::MissingOneOf { .. } => "add one of them".into(),
+            Self::MoreThanOneOf { .. } => "keep one of them".into(),
+            Self::BadChoice { value, allowed } => choice_help(value, allowed, "allowed here"),
+            Self::WrongType { examples, .. } | Self::Unreadable { examples, .. } => {
+                format!("for example {}", listed(examples))
+            }
+            Self::OutOfRange { range, .. } => format!("allowed here: {range}"),
+            Self::Empty => "`toll study --default` shows one".into(),
+            Self::VariableNotSet { variable } => format!("export {variable}=..., then try again"),
+            Self::SchemaDisagrees { .. } => "this is a fault of toll: please report it".into(),
+            Self::UnknownName { name, known, .. } => choice_help(name, known, "known"),
+            Self::CallCircle { .. } => {
+                "a request would never end: remove one of these calls".into()
+            }
+            Self::SamePort { .. } => {
+                "give each service its own: on one machine they may share one address".into()
+            }
+            Self::BuiltInOnly { key, .. } => format!("remove `{key}`, or remove `command`"),
+            Self::StallFillsPeriod { .. } => {
+                "shorten it: the service must answer between two stalls".into()
+            }
+            Self::NoDuration { .. } => {
+                "write how long to measure, for example `duration: 30s`".into()
+            }
+            Self::WarmUpOrder { .. } => "write both, for example `{min: 2s, max: 10s}`".into(),
+        };
+        Some(help)
+    }
+}
+
+/// `port` -> "`port`"; several are joined by commas.
+fn listed(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn choice_help(written: &str, choices: &[String], what: &str) -> String {
+    let all = format!("{what}: {}", listed(choices));
+    match nearest(written, choices) {
+        Some(choice) => format!("did you mean `{choice}`?\n{all}"),
+        None => all,
+    }
+}
+
+/// The choice that the writer most likely meant, if one is near enough.
+///
+/// Near is at most half of the letters changed, or a choice that begins as written.
+pub fn nearest<'c>(written: &str, choices: &'c [String]) -> Option<&'c str> {
+    let distance = |choice: &str| strsim::damerau_levenshtein(written, choice);
+    let near = |choice: &str| distance(choice) * 2 <= choice.len().max(written.len());
+    let begun = |choice: &str| written.len() >= 2 && choice.starts_with(written);
+    let candidates =
+        choices.iter().map(String::as_str).filter(|choice| near(choice) || begun(choice));
+    candidates.min_by_key(|choice| distance(choice))
+}

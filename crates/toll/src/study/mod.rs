@@ -1,0 +1,128 @@
+//! Turns the YAML text of a study file into a [`Study`], or into all its errors at once.
+//!
+//! text -> tree (every value knows its place) -> shape (held against the schema of the types) ->
+//! sense (do the parts fit together). Resolves nothing and starts nothing: that is the plan's work.
+//! The types in `model` are the one source: schema, checks and annotated default follow from them.
+
+mod environment;
+mod fault;
+mod model;
+mod quantity;
+mod schema;
+mod sense;
+mod shape;
+mod tree;
+
+pub use fault::{StudyErrors, Warning, nearest};
+pub use model::{
+    Arrivals, Load, LoadModel, Mtls, Profile, Program, Reference, Service, Sidecar, Stop, Study,
+    Variant,
+};
+pub use quantity::Rate;
+pub use schema::schema;
+
+use fault::{Fault, Problem};
+use sense::{Nonsense, Place};
+use shape::Mended;
+use tree::{Node, Pointer};
+
+/// The studies that toll brings along: name and text of the file.
+pub fn builtin() -> &'static [(&'static str, &'static str)] {
+    &[("mesher", include_str!("../../../../studies/mesher.yaml"))]
+}
+
+/// A study file that names every key with its default and says what it is for.
+///
+/// Lines that begin with `#:` are alternatives: without the mark, the file is a study as well.
+pub fn annotated_default() -> &'static str {
+    include_str!("default.yaml")
+}
+
+/// Reads a study file; `name` is what messages call it, `env` gives the values of `${NAME}`.
+///
+/// # Errors
+/// All faults of the file. Only text that is not YAML ends the reading at its first fault.
+pub fn read(
+    name: &str,
+    text: &str,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<(Study, Vec<Warning>), StudyErrors> {
+    let mut faults = Vec::new();
+    match read_into(text, env, &mut faults) {
+        Some(read) if faults.is_empty() => Ok(read),
+        _ => Err(StudyErrors::new(name, text, faults)),
+    }
+}
+
+/// The study as far as it can be read; `None` and faulty results come with at least one fault.
+fn read_into(
+    text: &str,
+    env: &dyn Fn(&str) -> Option<String>,
+    faults: &mut Vec<Fault>,
+) -> Option<(Study, Vec<Warning>)> {
+    let mut root = tree::grow(text, faults).map_err(|fault| faults.push(fault)).ok()?;
+    environment::fill_in(&mut root, env);
+    let mended = shape::check(&root, &schema(), faults);
+    let study = typed(&mended, faults)?;
+    let nonsense = sense::check(&study).into_iter();
+    faults.extend(
+        nonsense.filter(|found| mended.is_written(found)).map(|found| found.located(&root)),
+    );
+    let warnings = few_blocks(&study, &root, text);
+    Some((study, warnings))
+}
+
+fn typed(mended: &Mended, faults: &mut Vec<Fault>) -> Option<Study> {
+    let study = serde_json::from_value(mended.value.clone());
+    let disagrees = |error: serde_json::Error| {
+        Fault::new(Problem::SchemaDisagrees { said: error.to_string() }, 0..0)
+    };
+    match study {
+        Ok(study) => Some(study),
+        // A stand-in may not fit in its place; the fault that it stands for is already noted.
+        Err(_) if !faults.is_empty() => None,
+        Err(error) => {
+            faults.push(disagrees(error));
+            None
+        }
+    }
+}
+
+/// The warning about `blocks`, `quick.blocks` and `paper.blocks`, as far as the file names them.
+fn few_blocks(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
+    let written = [
+        (Some(study.blocks), Pointer::to(&["blocks"])),
+        (study.quick.blocks, Pointer::to(&["quick", "blocks"])),
+        (study.paper.blocks, Pointer::to(&["paper", "blocks"])),
+    ];
+    let warning = |(blocks, at): (Option<u32>, Pointer)| {
+        let blocks = blocks.filter(|blocks| *blocks < 5)?;
+        let line = text[..root.at(&at)?.span.start].lines().count();
+        Some(Warning::FewBlocks { line, blocks })
+    };
+    written.into_iter().filter_map(warning).collect()
+}
+
+impl Mended {
+    /// Whether the finding is about what the file says, not about a stand-in.
+    fn is_written(&self, found: &Nonsense) -> bool {
+        let mut places = [&found.at].into_iter().chain(found.also.iter().map(|(place, _)| place));
+        places
+            .all(|place| !self.stand_ins.iter().any(|replaced| replaced.leads_to(place.pointer())))
+    }
+}
+
+impl Nonsense {
+    fn located(self, root: &Node) -> Fault {
+        let span = |place: &Place| match place {
+            Place::Value(pointer) => root.at(pointer).map(|node| node.span.clone()),
+            Place::Key(pointer) => root.key_at(pointer),
+        };
+        let also = self.also.iter().filter_map(|(place, what)| Some((span(place)?, (*what)?)));
+        let at = span(&self.at).unwrap_or(0..0);
+        also.fold(Fault::new(self.problem, at), |fault, (at, what)| fault.also(at, what))
+    }
+}
+
+#[cfg(test)]
+mod tests;

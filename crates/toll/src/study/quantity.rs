@@ -1,0 +1,368 @@
+//! Turns the short texts of a study file (`300us`, `5%`, `60% of knee`) into quantities, and back.
+//!
+//! Each type states its own form in its JSON schema: `title` is what a message calls it,
+//! `examples` are what a message shows, and `format` is what [`fits`] checks.
+
+use std::borrow::{Borrow, Cow};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use super::environment;
+
+/// A text that is not the quantity it should be; the schema's examples show what it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not {0}")]
+pub struct NotA(&'static str);
+
+/// A length of time, written as a number and a unit: `300us`, `100ms`, `2s`, `5m`.
+///
+/// Whole microseconds; never negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TimeSpan(Duration);
+
+/// A name that the user chose: small letters, digits and inner dashes, at most 40 of them.
+///
+/// Names become parts of directories, host names and SPIFFE IDs, hence the narrow alphabet.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Name(String);
+
+/// A part of a whole, from 0 % to 100 %, written as `5%`.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Share(f64);
+
+/// An arrival rate as written: absolute, or relative to what the slowest variant can take.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "RateAsWritten", into = "String")]
+pub enum Rate {
+    /// Arrivals per second, above 0.
+    PerSecond(f64),
+    /// A share of the knee, above 0 %: the highest rate that every variant still keeps up with.
+    OfKnee(Share),
+}
+
+/// The two YAML types that a rate may have.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RateAsWritten {
+    Number(f64),
+    Text(String),
+}
+
+/// A program that the user may have; its path usually comes from an environment variable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Binary {
+    /// Where it is.
+    Path(PathBuf),
+    /// Nowhere, because this environment variable is not set.
+    NotSet {
+        /// Name of the variable.
+        variable: String,
+    },
+}
+
+/// Whether the text has the form that the schema's `format` names; any text has a foreign one.
+pub(super) fn fits(format: &str, text: &str) -> bool {
+    match format {
+        TimeSpan::FORMAT => text.parse::<TimeSpan>().is_ok(),
+        Name::FORMAT => text.parse::<Name>().is_ok(),
+        Share::FORMAT => text.parse::<Share>().is_ok(),
+        Rate::FORMAT => text.parse::<Rate>().is_ok(),
+        _ => true,
+    }
+}
+
+/// A number without sign and exponent, as people write one.
+fn plain_number(text: &str) -> Option<f64> {
+    let plain = text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    text.parse::<f64>().ok().filter(|number| plain && number.is_finite())
+}
+
+impl TimeSpan {
+    const FORMAT: &str = "toll-duration";
+    /// Unit and its microseconds, the largest first.
+    const UNITS: [(&str, u64); 4] = [("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1)];
+    /// A year: far above any use, far below the limits of the arithmetic.
+    const LONGEST_US: f64 = 365.0 * 86_400e6;
+
+    /// The span of so many microseconds.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(Duration::from_micros(micros))
+    }
+
+    /// The span of so many milliseconds.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(Duration::from_millis(millis))
+    }
+
+    /// The span of so many seconds.
+    pub const fn from_secs(seconds: u64) -> Self {
+        Self(Duration::from_secs(seconds))
+    }
+
+    /// The span as the standard library has it.
+    pub const fn get(self) -> Duration {
+        self.0
+    }
+
+    /// Whether it has no length.
+    pub const fn is_zero(self) -> bool {
+        self.0.is_zero()
+    }
+}
+
+impl FromStr for TimeSpan {
+    type Err = NotA;
+
+    fn from_str(text: &str) -> Result<Self, NotA> {
+        let wrong = NotA("a duration");
+        let digits = text.find(|c: char| c.is_ascii_alphabetic() || c == ' ').ok_or(wrong)?;
+        let (number, unit) = text.split_at(digits);
+        let unit = unit.trim_start();
+        let (_, scale) = Self::UNITS.into_iter().find(|(name, _)| *name == unit).ok_or(wrong)?;
+        let micros = plain_number(number).ok_or(wrong)? * scale as f64;
+        let whole = (micros - micros.round()).abs() < 1e-6 && micros <= Self::LONGEST_US;
+        if whole { Ok(Self::from_micros(micros.round() as u64)) } else { Err(wrong) }
+    }
+}
+
+impl fmt::Display for TimeSpan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = self.0.as_micros();
+        let fitting = |(_, scale): &(&str, u64)| micros.is_multiple_of(u128::from(*scale));
+        let (unit, scale) = match micros {
+            0 => ("s", 1),
+            _ => Self::UNITS.into_iter().find(fitting).unwrap_or(("us", 1)),
+        };
+        write!(f, "{}{unit}", micros / u128::from(scale))
+    }
+}
+
+impl Name {
+    const FORMAT: &str = "toll-name";
+    const LONGEST: usize = 40;
+
+    /// The name's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Name {
+    type Err = NotA;
+
+    fn from_str(text: &str) -> Result<Self, NotA> {
+        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let dashed_end = text.starts_with('-') || text.ends_with('-');
+        let fine = (1..=Self::LONGEST).contains(&text.len()) && text.chars().all(inner);
+        if fine && !dashed_end { Ok(Self(text.to_owned())) } else { Err(NotA("a name")) }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Share {
+    const FORMAT: &str = "toll-share";
+
+    /// The share of so many percent; nothing outside 0 to 100.
+    pub fn percent(percent: f64) -> Option<Self> {
+        (0.0..=100.0).contains(&percent).then_some(Self(percent))
+    }
+
+    /// The share as a fraction, from 0 to 1.
+    pub fn fraction(self) -> f64 {
+        self.0 / 100.0
+    }
+}
+
+impl FromStr for Share {
+    type Err = NotA;
+
+    fn from_str(text: &str) -> Result<Self, NotA> {
+        let number = text.strip_suffix('%').map(str::trim_end).and_then(plain_number);
+        number.and_then(Self::percent).ok_or(NotA("a percentage"))
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", self.0)
+    }
+}
+
+impl Rate {
+    const FORMAT: &str = "toll-rate";
+
+    fn is_above_zero(&self) -> bool {
+        match self {
+            Self::PerSecond(rate) => *rate > 0.0 && rate.is_finite(),
+            Self::OfKnee(share) => share.0 > 0.0,
+        }
+    }
+}
+
+impl FromStr for Rate {
+    type Err = NotA;
+
+    fn from_str(text: &str) -> Result<Self, NotA> {
+        let per_second = || plain_number(text.strip_suffix("/s")?.trim_end()).map(Self::PerSecond);
+        let of_knee = || {
+            let share = text.strip_suffix("knee")?.trim_end().strip_suffix("of")?;
+            share.trim_end().parse().ok().map(Self::OfKnee)
+        };
+        per_second().or_else(of_knee).filter(Self::is_above_zero).ok_or(NotA("an arrival rate"))
+    }
+}
+
+impl TryFrom<RateAsWritten> for Rate {
+    type Error = NotA;
+
+    fn try_from(written: RateAsWritten) -> Result<Self, NotA> {
+        match written {
+            RateAsWritten::Text(text) => text.parse(),
+            RateAsWritten::Number(rate) => Some(Self::PerSecond(rate))
+                .filter(Self::is_above_zero)
+                .ok_or(NotA("an arrival rate")),
+        }
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PerSecond(rate) => write!(f, "{rate}/s"),
+            Self::OfKnee(share) => write!(f, "{share} of knee"),
+        }
+    }
+}
+
+impl Binary {
+    /// Marks the one kind of text that may still hold an unset `${NAME}`.
+    pub(super) const FORMAT: &str = "toll-binary";
+
+    /// Where the program is.
+    ///
+    /// # Errors
+    /// The name of the environment variable that should say so and is not set.
+    pub fn path(&self) -> Result<&Path, &str> {
+        match self {
+            Self::Path(path) => Ok(path),
+            Self::NotSet { variable } => Err(variable),
+        }
+    }
+}
+
+impl From<String> for Binary {
+    fn from(text: String) -> Self {
+        match environment::first_variable(&text) {
+            Some(variable) => Self::NotSet { variable: variable.to_owned() },
+            None => Self::Path(text.into()),
+        }
+    }
+}
+
+impl fmt::Display for Binary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => write!(f, "{}", path.display()),
+            Self::NotSet { variable } => write!(f, "${{{variable}}}"),
+        }
+    }
+}
+
+/// The plain conversions that serde needs: to and from the written text.
+macro_rules! written_as_text {
+    ($($quantity:ident),+) => {$(
+        impl TryFrom<String> for $quantity {
+            type Error = NotA;
+
+            fn try_from(text: String) -> Result<Self, NotA> {
+                text.parse()
+            }
+        }
+    )+};
+}
+
+written_as_text!(TimeSpan, Name, Share);
+
+macro_rules! shown_as_text {
+    ($($quantity:ident),+) => {$(
+        impl From<$quantity> for String {
+            fn from(quantity: $quantity) -> Self {
+                quantity.to_string()
+            }
+        }
+    )+};
+}
+
+shown_as_text!(TimeSpan, Name, Share, Rate, Binary);
+
+/// The schema of each quantity, by hand: what an editor checks and a message quotes.
+macro_rules! schema_of {
+    ($quantity:ident, $($schema:tt)+) => {
+        impl JsonSchema for $quantity {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($quantity).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($($schema)+)
+            }
+        }
+    };
+}
+
+schema_of!(TimeSpan, {
+    "title": "duration",
+    "type": "string",
+    "format": TimeSpan::FORMAT,
+    "pattern": "^[0-9]+(\\.[0-9]+)? *(us|ms|s|m)$",
+    "examples": ["2s", "100ms", "300us", "5m"],
+});
+schema_of!(Name, {
+    "title": "name",
+    "type": "string",
+    "format": Name::FORMAT,
+    "pattern": "^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$",
+    "examples": ["client", "same-rate"],
+});
+schema_of!(Share, {
+    "title": "percentage",
+    "type": "string",
+    "format": Share::FORMAT,
+    "pattern": "^[0-9]+(\\.[0-9]+)? *%$",
+    "examples": ["5%", "0.5%"],
+});
+schema_of!(Rate, {
+    "title": "arrival rate",
+    "type": ["string", "number"],
+    "format": Rate::FORMAT,
+    "pattern": "^[0-9]+(\\.[0-9]+)? *(/s|% *of *knee)$",
+    "exclusiveMinimum": 0,
+    "examples": ["60% of knee", "500/s", 500],
+});
+schema_of!(Binary, {
+    "title": "path of a program",
+    "type": "string",
+    "format": Binary::FORMAT,
+    "minLength": 1,
+    "examples": ["/opt/mesher/mesher", "${MESHER_BIN}"],
+});

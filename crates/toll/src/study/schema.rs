@@ -1,0 +1,196 @@
+//! The JSON schema of a study file, made from the types, and a reader's view of it.
+//!
+//! [`Shape`] sorts a schema into the few forms that our types produce; it is no general JSON Schema
+//! engine. A general one would answer "valid under none of the given schemas" where a writer needs
+//! to hear which key is wrong and which one was meant.
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{Transform, transform_subschemas};
+use serde_json::{Map, Value};
+
+use super::model::Study;
+
+/// The JSON schema (draft 2020-12) of a study file, for editors.
+pub fn schema() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.transforms.push(Box::new(NothingIsNotAValue));
+    });
+    settings.into_generator().into_root_schema_for::<Study>().to_value()
+}
+
+/// Takes `null` out of the schema: an optional key is left out, not left empty.
+#[derive(Debug, Clone)]
+struct NothingIsNotAValue;
+
+impl Transform for NothingIsNotAValue {
+    fn transform(&mut self, schema: &mut schemars::Schema) {
+        transform_subschemas(self, schema);
+        let Some(schema) = schema.as_object_mut() else { return };
+        if let Some(Value::Array(types)) = schema.get_mut("type") {
+            types.retain(|kind| kind != "null");
+            if let [only] = types.as_slice() {
+                let only = only.clone();
+                schema.insert("type".into(), only);
+            }
+        }
+        if let Some(inner) = only_alternative_to_null(schema) {
+            schema.remove("anyOf");
+            inner.into_iter().for_each(|(key, value)| {
+                schema.entry(key).or_insert(value);
+            });
+        }
+    }
+}
+
+fn only_alternative_to_null(schema: &Map<String, Value>) -> Option<Map<String, Value>> {
+    match schema.get("anyOf")?.as_array()?.as_slice() {
+        [inner, null] if null["type"] == "null" => inner.as_object().cloned(),
+        _ => None,
+    }
+}
+
+/// What kind of value a schema describes.
+pub(super) enum Shape<'s> {
+    /// A mapping with keys that we chose.
+    Keys(Keys<'s>),
+    /// A mapping with keys that we chose, which depend on the value of one of them.
+    Tagged(Tagged<'s>),
+    /// A mapping with names that the user chose; the schema of its values.
+    Names(&'s Value),
+    /// A list; the schema of its items.
+    List(&'s Value),
+    /// One of a few words.
+    Choice(Vec<&'s str>),
+    /// Text or a number.
+    Scalar,
+}
+
+/// The keys of a mapping.
+#[derive(Default)]
+pub(super) struct Keys<'s> {
+    /// All keys and the schemas of their values, in the order of the types.
+    pub known: Vec<(&'s str, &'s Value)>,
+    /// The keys that must be there.
+    pub required: Vec<&'s str>,
+    /// Of each group exactly one key must be there.
+    pub groups: Vec<Vec<&'s str>>,
+}
+
+/// The keys of a mapping, by the value of one of them.
+pub(super) struct Tagged<'s> {
+    /// The key that decides.
+    pub tag: &'s str,
+    /// Its values, and the keys that go with each.
+    pub branches: Vec<(&'s str, Keys<'s>)>,
+}
+
+impl<'s> Shape<'s> {
+    /// The shape of the values that the schema describes.
+    pub(super) fn of(schema: &'s Value) -> Self {
+        if let Some(words) = words(schema) {
+            Self::Choice(words)
+        } else if let Some(tagged) = Tagged::of(schema) {
+            Self::Tagged(tagged)
+        } else if let Some(values) = schema.get("patternProperties") {
+            Self::Names(first_value(values))
+        } else if let Some(items) = schema.get("items") {
+            Self::List(items)
+        } else if schema["type"] == "object" {
+            Self::Keys(Keys::of(schema))
+        } else {
+            Self::Scalar
+        }
+    }
+}
+
+impl<'s> Keys<'s> {
+    fn of(schema: &'s Value) -> Self {
+        let mut keys = Self::default();
+        keys.known.extend(entries(&schema["properties"]));
+        keys.required.extend(list(&schema["required"]).iter().filter_map(Value::as_str));
+        for group in list(&schema["allOf"]) {
+            let branches = list(&group["oneOf"]).iter();
+            let group: Vec<_> =
+                branches.flat_map(|branch| entries(&branch["properties"])).collect();
+            keys.groups.push(group.iter().map(|(key, _)| *key).collect());
+            keys.known.extend(group);
+        }
+        keys
+    }
+
+    /// The schema of the key's value.
+    pub(super) fn get(&self, key: &str) -> Option<&'s Value> {
+        self.known.iter().find(|(known, _)| *known == key).map(|(_, schema)| *schema)
+    }
+
+    /// All keys, as a message shows them.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.known.iter().map(|(key, _)| (*key).to_owned()).collect()
+    }
+}
+
+impl<'s> Tagged<'s> {
+    fn of(schema: &'s Value) -> Option<Self> {
+        let branches = schema.get("oneOf")?.as_array()?;
+        let tag = |branch: &'s Value| {
+            let tag =
+                entries(&branch["properties"]).find(|(_, value)| value.get("const").is_some());
+            tag.and_then(|(key, value)| Some((key, value["const"].as_str()?)))
+        };
+        let (key, _) = tag(branches.first()?)?;
+        let branch = |branch| Some((tag(branch)?.1, Keys::of(branch)));
+        Some(Self { tag: key, branches: branches.iter().filter_map(branch).collect() })
+    }
+
+    /// The values of the key that decides, as a message shows them.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.branches.iter().map(|(name, _)| (*name).to_owned()).collect()
+    }
+}
+
+/// The words of a choice: `oneOf` with nothing but constants.
+fn words(schema: &Value) -> Option<Vec<&str>> {
+    schema.get("oneOf")?.as_array()?.iter().map(|word| word.get("const")?.as_str()).collect()
+}
+
+fn entries(properties: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    properties.as_object().into_iter().flatten().map(|(key, value)| (key.as_str(), value))
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn first_value(patterns: &Value) -> &Value {
+    entries(patterns).next().map_or(&Value::Null, |(_, value)| value)
+}
+
+/// A value that the schema allows: its first example, else its default, else the smallest one.
+pub(super) fn example_of(schema: &Value) -> Value {
+    let stated = schema["examples"].get(0).or(schema.get("default"));
+    stated.cloned().unwrap_or_else(|| smallest(schema))
+}
+
+fn smallest(schema: &Value) -> Value {
+    match Shape::of(schema) {
+        Shape::Keys(keys) => example_of_keys(&keys),
+        Shape::Tagged(tagged) => match tagged.branches.first() {
+            Some((_, keys)) => example_of_keys(keys),
+            None => Value::Null,
+        },
+        Shape::Names(_) => Value::Object(Map::new()),
+        Shape::List(_) => Value::Array(Vec::new()),
+        Shape::Choice(words) => words.first().copied().into(),
+        Shape::Scalar => {
+            schema.get("const").or(schema.get("minimum")).cloned().unwrap_or("".into())
+        }
+    }
+}
+
+fn example_of_keys(keys: &Keys) -> Value {
+    let groups = keys.groups.iter().filter_map(|group| group.first());
+    let wanted = keys.required.iter().chain(groups);
+    let entry = |key: &&str| Some(((*key).to_owned(), example_of(keys.get(key)?)));
+    Value::Object(wanted.filter_map(entry).collect())
+}

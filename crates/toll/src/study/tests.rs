@@ -1,0 +1,470 @@
+use std::collections::BTreeSet;
+
+use indexmap::IndexMap;
+use insta::assert_snapshot;
+use miette::{GraphicalReportHandler, GraphicalTheme};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::model::Closed;
+use super::quantity::{Binary, Name, Share, TimeSpan};
+use super::schema::{Keys, Shape, example_of};
+use super::*;
+
+/// A study without fault; each test breaks a part of it.
+const SOUND: &str = "\
+study: sound
+app:
+  entry: client
+  services:
+    client: {port: 9000, calls: [server]}
+    server:
+      port: 9999
+      reply: {bytes: 5}
+      stall: {every: 1s, for: 100ms}
+variants:
+  bare: {}
+  envoy: {sidecar: {proxy: envoy, mtls: strict}}
+  mesher: {sidecar: {proxy: mesher, binary: \"${MESHER_BIN}\"}}
+baseline: bare
+loads:
+  same-rate: {open: {rate: 60% of knee}, duration: 30s}
+  flat-out:
+    closed: {connections: 36}
+    requests: 1000
+blocks: 5
+warm_up: {min: 2s, max: 10s}
+reference:
+  source: a paper
+  figures:
+    bare: {flat-out: {throughput_per_s: 2303.69}}
+";
+
+fn no_environment(_: &str) -> Option<String> {
+    None
+}
+
+fn sound() -> Study {
+    read("sound.yaml", SOUND, &no_environment).unwrap().0
+}
+
+/// The sound study with one part replaced.
+fn with(part: &str, replacement: &str) -> String {
+    assert_eq!(SOUND.matches(part).count(), 1, "`{part}` must stand in the sound study once");
+    SOUND.replace(part, replacement)
+}
+
+/// What a user sees who wrote this.
+fn errors_of(text: &str) -> String {
+    let errors = read("study.yaml", text, &no_environment).unwrap_err();
+    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor());
+    let mut seen = String::new();
+    handler.with_width(80).render_report(&mut seen, &errors).unwrap();
+    seen
+}
+
+/// One test a line: what it shows, the part of the sound study, what stands there instead.
+macro_rules! shown_as {
+    ($($name:ident: $part:expr => $replacement:expr;)+) => {$(
+        #[test]
+        fn $name() {
+            assert_snapshot!(stringify!($name), errors_of(&with($part, $replacement)));
+        }
+    )+};
+}
+
+shown_as! {
+    a_misspelt_key_is_answered_with_the_nearest_one: "port: 9000" => "prt: 9000";
+    an_unknown_key_is_answered_with_the_allowed_ones: "port: 9000," => "port: 9000, colour: red,";
+    a_key_of_another_proxy_is_unknown: "proxy: envoy, mtls: strict" => "proxy: envoy, binary: x";
+    a_missing_key_is_shown_with_an_example: "port: 9000, " => "";
+    a_missing_key_of_a_block_is_shown_at_the_key_of_the_block: "      port: 9999\n" => "";
+    a_missing_key_of_the_whole_file_is_shown_at_its_start: "baseline: bare\n" => "";
+    a_missing_proxy_is_shown_with_an_example: "proxy: envoy, " => "";
+    a_number_where_a_mapping_is_wanted_is_shown: "{bytes: 5}" => "5";
+    a_text_where_a_number_is_wanted_is_shown: "blocks: 5" => "blocks: five";
+    a_fraction_where_a_whole_number_is_wanted_is_shown: "blocks: 5" => "blocks: 5.5";
+    a_number_without_unit_is_no_duration: "duration: 30s" => "duration: 30";
+    a_key_that_is_left_empty_is_shown: "warm_up: {min: 2s, max: 10s}" => "warm_up:";
+    a_number_that_should_be_quoted_is_shown_quoted: "source: a paper" => "source: 2019";
+    a_misspelt_word_is_answered_with_the_nearest_one: "mtls: strict" => "mtls: strikt";
+    an_unknown_proxy_is_answered_with_the_known_ones: "proxy: envoy" => "proxy: nginx";
+    an_unreadable_duration_is_shown_with_examples: "duration: 30s" => "duration: half a minute";
+    an_unreadable_rate_is_shown_with_examples: "60% of knee" => "60%";
+    an_unreadable_name_is_shown_with_examples: "study: sound" => "study: ../../etc";
+    a_name_with_a_capital_letter_is_shown_with_examples: "  same-rate:" => "  Same Rate:";
+    a_port_outside_its_range_is_shown: "port: 9000" => "port: 70000";
+    a_rate_of_zero_is_shown: "60% of knee" => "0";
+    one_block_is_too_few: "blocks: 5" => "blocks: 1";
+    a_bound_above_the_whole_is_shown: "blocks: 5" => "bound: 150%";
+    a_load_must_be_open_or_closed: "open: {rate: 60% of knee}, " => "";
+    a_load_cannot_be_open_and_closed: "    requests: 1000" => "    requests: 1000\n    open: {rate: 500}";
+    a_load_cannot_end_twice: "duration: 30s" => "duration: 30s, requests: 1000";
+    a_load_must_last: "duration: 30s" => "duration: 0s";
+    a_variable_that_is_not_set_is_an_error_outside_of_binaries: "source: a paper" => "source: \"${PAPER}\"";
+    a_call_to_an_unknown_service_is_answered_with_the_nearest_one: "[server]" => "[sever]";
+    an_unknown_entry_is_answered_with_the_known_services: "entry: client" => "entry: gateway";
+    an_unknown_baseline_is_answered_with_the_known_variants: "baseline: bare" => "baseline: original";
+    a_reference_to_an_unknown_variant_is_shown: "    bare: {flat-out" => "    istio: {flat-out";
+    a_reference_to_an_unknown_load_is_shown: "{flat-out: {thr" => "{flat: {thr";
+    a_service_that_calls_itself_is_shown: "[server]" => "[client]";
+    a_service_that_calls_itself_in_a_circle_is_shown_as_a_circle:
+        "      port: 9999" => "      port: 9999\n      calls: [client]";
+    two_services_cannot_share_a_port: "port: 9999" => "port: 9000";
+    a_command_excludes_what_only_the_built_in_service_does: "port: 9999" => "port: 9999\n      command: [./my-api]";
+    a_command_has_at_least_one_word: "calls: [server]" => "calls: [server], command: []";
+    a_stall_must_be_shorter_than_its_period: "for: 100ms" => "for: 1s";
+    a_warm_up_cannot_end_before_it_may: "min: 2s" => "min: 20s";
+    a_study_needs_a_service:
+        "\n    client: {port: 9000, calls: [server]}\n    server:\n      port: 9999\n      reply: {bytes: 5}\n      stall: {every: 1s, for: 100ms}"
+        => " {}";
+    a_key_that_stands_twice_is_shown_at_both_places: "blocks: 5" => "blocks: 5\nbaseline: envoy";
+    text_that_is_not_yaml_is_shown_where_it_breaks: "[server]}" => "[server}";
+    a_tab_as_indentation_is_shown: "    server:" => "\tserver:";
+    a_key_that_is_a_list_is_shown: "blocks: 5" => "[a, b]: 5";
+    a_second_document_is_shown: "blocks: 5" => "---\nblocks: 5";
+}
+
+#[test]
+fn an_empty_file_is_answered_with_where_to_start() {
+    assert_snapshot!(errors_of("# nothing yet\n"));
+}
+
+#[test]
+fn a_file_without_a_byte_is_answered_with_where_to_start() {
+    assert!(errors_of("").contains("toll study --default"));
+}
+
+#[test]
+fn endless_nesting_is_refused() {
+    let nested: String = (0..3000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+    assert!(errors_of(&nested).contains("nested deeper"));
+    assert!(errors_of(&"[".repeat(100_000)).contains("not YAML"));
+}
+
+#[test]
+fn a_bracket_that_is_never_closed_is_shown_at_the_end_of_the_file() {
+    assert_snapshot!(errors_of(&format!("{SOUND}quick: {{blocks: 5")));
+}
+
+#[test]
+fn all_errors_of_a_file_are_shown_at_once_in_the_order_of_its_lines() {
+    let text = with("baseline: bare", "baseline: bear")
+        .replace("port: 9000", "prt: 9000")
+        .replace("mtls: strict", "mtls: strikt")
+        .replace("duration: 30s", "duration: 30")
+        .replace("for: 100ms", "for: 2s")
+        .replace("blocks: 5", "blocks: 5\nblocks: 6");
+    assert_snapshot!(errors_of(&text));
+}
+
+#[test]
+fn what_follows_from_a_reported_error_is_not_reported_again() {
+    let text = with("variants:", "variant:");
+    let seen = errors_of(&text);
+    assert!(seen.contains("1 error in the study file"), "{seen}");
+}
+
+#[test]
+fn a_sound_study_is_read_without_warning() {
+    let (study, warnings) = read("sound.yaml", SOUND, &no_environment).unwrap();
+    assert_eq!(warnings, []);
+    assert_eq!(
+        study.variants.keys().map(Name::as_str).collect::<Vec<_>>(),
+        ["bare", "envoy", "mesher"]
+    );
+    assert_eq!(study.loads["flat-out"].stop, Stop::Requests(1000));
+    assert_eq!(study.loads["flat-out"].model, LoadModel::Closed(Closed { connections: 36 }));
+}
+
+#[test]
+fn few_blocks_are_warned_of_with_their_line() {
+    let text = with("blocks: 5", "blocks: 4");
+    let (_, warnings) = read("study.yaml", &text, &no_environment).unwrap();
+    assert_eq!(warnings, [Warning::FewBlocks { line: 20, blocks: 4 }]);
+    assert!(warnings[0].to_string().starts_with("line 20: 4 blocks"), "{}", warnings[0]);
+}
+
+#[test]
+fn a_binary_is_found_through_its_environment_variable() {
+    let env = |name: &str| (name == "MESHER_BIN").then(|| "/opt/mesher".to_owned());
+    let (study, _) = read("study.yaml", SOUND, &env).unwrap();
+    assert_eq!(binary_of(&study), &Binary::Path("/opt/mesher".into()));
+}
+
+#[test]
+fn a_binary_whose_variable_is_not_set_is_kept_with_its_reason() {
+    assert_eq!(binary_of(&sound()).path(), Err("MESHER_BIN"));
+}
+
+#[test]
+fn an_empty_variable_is_as_good_as_none() {
+    let (study, _) = read("study.yaml", SOUND, &|_| Some(String::new())).unwrap();
+    assert_eq!(binary_of(&study).path(), Err("MESHER_BIN"));
+}
+
+fn binary_of(study: &Study) -> &Binary {
+    match &study.variants["mesher"].sidecar {
+        Some(Sidecar::Mesher { binary }) => binary,
+        other => panic!("not Mesher: {other:?}"),
+    }
+}
+
+#[test]
+fn an_anchor_stands_for_its_value() {
+    let text = with("{min: 2s, max: 10s}", "&short {min: 2s, max: 5s}\nquick: {warm_up: *short}");
+    let (study, _) = read("study.yaml", &text, &no_environment).unwrap();
+    assert_eq!(study.quick.warm_up, Some(study.warm_up));
+}
+
+#[test]
+fn letters_of_several_bytes_do_not_move_the_caret() {
+    let text = with("study: sound", "question: Où ça coûte ?\nstudy: sound");
+    let seen = errors_of(&text.replace("blocks: 5", "blocks: x # é"));
+    assert!(seen.contains("study.yaml:21:9"), "{seen}");
+}
+
+#[test]
+fn the_default_profile_changes_nothing() {
+    assert_eq!(sound().with_profile(Profile::Default), sound());
+}
+
+#[test]
+fn the_quick_profile_shortens_every_load() {
+    let quick = sound().with_profile(Profile::Quick);
+    let stop = Stop::Duration(TimeSpan::from_secs(3));
+    assert!(quick.loads.values().all(|load| load.stop == stop));
+    assert_eq!((quick.idle, quick.blocks), (TimeSpan::from_secs(1), 5));
+    assert_eq!(quick.warm_up.max, TimeSpan::from_secs(2));
+}
+
+#[test]
+fn the_paper_profile_of_the_mesher_study_measures_for_a_minute() {
+    let (_, text) = builtin()[0];
+    let (study, _) = read("mesher.yaml", text, &no_environment).unwrap();
+    let paper = study.with_profile(Profile::Paper);
+    let minute = Stop::Duration(TimeSpan::from_secs(60));
+    assert!(paper.loads.values().all(|load| load.stop == minute));
+}
+
+#[test]
+fn every_file_in_studies_is_built_in_and_sound() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let files: IndexMap<String, String> = files
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            (name, std::fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    assert_eq!(files.len(), builtin().len());
+    for (name, text) in builtin() {
+        assert_eq!(files.get(*name).map(String::as_str), Some(*text), "{name}");
+        let (study, warnings) = read(name, text, &no_environment).unwrap();
+        assert_eq!((study.name.as_str(), warnings), (*name, vec![]));
+    }
+}
+
+#[test]
+fn the_annotated_default_states_the_defaults() {
+    let minimal = "\
+study: my-study
+question: What does a sidecar on both ends of one HTTP call cost?
+app:
+  entry: client
+  services: {client: {port: 9000, calls: [server]}, server: {port: 9999}}
+variants: {bare: {}, sidecar: {sidecar: {proxy: envoy}}}
+baseline: bare
+loads: {same-rate: {open: {rate: 60% of knee}, duration: 30s}}
+";
+    let [stated, built_in] = [annotated_default(), minimal].map(|text| {
+        let (mut study, _) = read("default.yaml", text, &no_environment).unwrap();
+        study.app.services.values_mut().for_each(fill_in_program);
+        study
+    });
+    assert_eq!(stated, built_in);
+}
+
+/// Writes down what the built-in service does, where the file leaves it to the default.
+fn fill_in_program(service: &mut Service) {
+    if let Program::BuiltIn { work, reply, .. } = service.program() {
+        (service.work, service.reply) = (Some(work), Some(reply));
+    }
+}
+
+#[test]
+fn the_alternatives_of_the_annotated_default_are_a_study_too() {
+    read("default.yaml", &default_with_alternatives(), &no_environment).unwrap();
+}
+
+#[test]
+fn every_key_of_the_schema_is_in_the_annotated_default() {
+    let root = tree::grow(&default_with_alternatives(), &mut Vec::new()).unwrap();
+    let (mut known, mut used) = (BTreeSet::new(), BTreeSet::new());
+    keys_of(&schema(), "", &mut known);
+    keys_in(&root, &schema(), "", &mut used);
+    // The profiles and the study share the key `warm_up`, quick shows its parts for both profiles.
+    known.retain(|key| !key.starts_with("/paper/"));
+    assert_eq!(known.difference(&used).collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
+fn default_with_alternatives() -> String {
+    annotated_default().replace("#: ", "")
+}
+
+/// The keys of a mapping's schema, whatever decides on them.
+fn all_keys(schema: &Value) -> Vec<(&str, &Value)> {
+    match Shape::of(schema) {
+        Shape::Keys(Keys { known, .. }) => known,
+        Shape::Tagged(tagged) => {
+            tagged.branches.into_iter().flat_map(|(_, keys)| keys.known).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn keys_of(schema: &Value, at: &str, found: &mut BTreeSet<String>) {
+    if let Shape::Names(values) = Shape::of(schema) {
+        keys_of(values, &format!("{at}/*"), found);
+    }
+    for (key, schema) in all_keys(schema) {
+        keys_of(schema, &format!("{at}/{key}"), found);
+        found.insert(format!("{at}/{key}"));
+    }
+}
+
+fn keys_in(node: &Node, schema: &Value, at: &str, found: &mut BTreeSet<String>) {
+    let tree::Content::Mapping(entries) = &node.content else { return };
+    let names = match Shape::of(schema) {
+        Shape::Names(values) => Some(values),
+        _ => None,
+    };
+    let keys = all_keys(schema);
+    for entry in entries {
+        let known = keys.iter().find(|(key, _)| *key == entry.key);
+        let step = if names.is_some() { "*" } else { &entry.key };
+        let schema = names.or(known.map(|(_, schema)| *schema)).unwrap();
+        keys_in(&entry.node, schema, &format!("{at}/{step}"), found);
+        found.insert(format!("{at}/{step}"));
+    }
+}
+
+#[test]
+fn the_examples_of_the_schema_are_of_its_types() {
+    serde_json::from_value::<Study>(example_of(&schema())).unwrap();
+    let mut with_all_keys = example_of(&schema());
+    for (key, schema) in all_keys(&schema()) {
+        with_all_keys[key] = example_of(schema);
+    }
+    serde_json::from_value::<Study>(with_all_keys).unwrap();
+}
+
+#[test]
+fn every_key_of_the_schema_is_described() {
+    fn undescribed(schema: &Value, at: &str, found: &mut Vec<String>) {
+        if let Shape::Names(values) = Shape::of(schema) {
+            undescribed(values, &format!("{at}/*"), found);
+        }
+        for (key, schema) in all_keys(schema) {
+            let described = schema.get("description").is_some() || schema.get("const").is_some();
+            if !described {
+                found.push(format!("{at}/{key}"));
+            }
+            undescribed(schema, &format!("{at}/{key}"), found);
+        }
+    }
+    let mut found = Vec::new();
+    undescribed(&schema(), "", &mut found);
+    assert_eq!(found, ["/loads/*/duration", "/loads/*/requests"], "these are described as `Stop`");
+}
+
+#[test]
+fn a_stored_study_is_read_back_as_it_was() {
+    let stored = serde_json::to_string(&sound()).unwrap();
+    assert_eq!(serde_json::from_str::<Study>(&stored).unwrap(), sound());
+}
+
+#[test]
+fn a_rate_is_absolute_or_a_share_of_the_knee() {
+    let knee = |percent| Rate::OfKnee(Share::percent(percent).unwrap());
+    assert_eq!("500/s".parse(), Ok(Rate::PerSecond(500.0)));
+    assert_eq!("0.5 /s".parse(), Ok(Rate::PerSecond(0.5)));
+    assert_eq!("60% of knee".parse(), Ok(knee(60.0)));
+    assert_eq!("12.5%of knee".parse(), Ok(knee(12.5)));
+    for wrong in ["500", "0/s", "0% of knee", "101% of knee", "60% of bee", "-5/s", "1e3/s", ""] {
+        assert!(wrong.parse::<Rate>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_duration_is_a_number_and_a_unit() {
+    let micros = |text: &str| text.parse::<TimeSpan>().map(|span| span.get().as_micros());
+    assert_eq!(micros("300us"), Ok(300));
+    assert_eq!(micros("1.5 s"), Ok(1_500_000));
+    assert_eq!(micros("5m"), Ok(300_000_000));
+    for wrong in ["30", "s", "", "-1s", "1h", "0.5us", "1e3s", "infs", "99999999999m", "1 s s"] {
+        assert!(micros(wrong).is_err(), "{wrong}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_duration_is_read_back_as_it_was(micros in 0..=365 * 86_400_000_000_u64) {
+        let span = TimeSpan::from_micros(micros);
+        prop_assert_eq!(span.to_string().parse(), Ok(span));
+    }
+
+    #[test]
+    fn a_duration_is_the_same_in_every_unit(seconds in 0..1_000_000_u64) {
+        let spans = [format!("{seconds}s"), format!("{seconds}000ms"), format!("{seconds}000000 us")];
+        for span in spans {
+            prop_assert_eq!(span.parse(), Ok(TimeSpan::from_secs(seconds)));
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "[a-z:{}\\[\\],&* \"$#\n-]{0,60}") {
+        let _ = read("any.yaml", &text, &no_environment);
+        let _ = read("any.yaml", &SOUND.replace("{bytes: 5}", &text), &no_environment);
+    }
+}
+
+/// Editors check with the schema alone: it must accept and refuse what the reader does.
+#[test]
+fn a_general_validator_agrees_with_the_reader_on_the_shape() {
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    let accepts = |text: &str| {
+        let root = tree::grow(text, &mut Vec::new()).unwrap();
+        validator.is_valid(&plain(&root))
+    };
+    let sound = [SOUND, annotated_default(), &default_with_alternatives(), builtin()[0].1];
+    sound.iter().for_each(|text| assert!(accepts(text), "{text}"));
+    let broken = [
+        with("port: 9000", "prt: 9000"),
+        with("port: 9000", "port: 70000"),
+        with("mtls: strict", "mtls: strikt"),
+        with("proxy: envoy, mtls: strict", "proxy: envoy, binary: x"),
+        with("blocks: 5", "blocks: five"),
+        with("duration: 30s", "duration: 30"),
+        with("duration: 30s", "duration: 30s, requests: 1000"),
+        with("duration: 30s", "duration: 30s, colour: red"),
+        with("open: {rate: 60% of knee}, ", ""),
+        with("60% of knee", "60%"),
+        with("60% of knee", "0"),
+        with("  same-rate:", "  Same Rate:"),
+        with("warm_up: {min: 2s, max: 10s}", "warm_up:"),
+        with("baseline: bare\n", ""),
+        with("calls: [server]", "calls: [server], command: []"),
+    ];
+    broken.iter().for_each(|text| assert!(!accepts(text), "{text}"));
+}
+
+fn plain(node: &Node) -> Value {
+    match &node.content {
+        tree::Content::Scalar(value) => value.clone(),
+        tree::Content::List(items) => items.iter().map(plain).collect(),
+        tree::Content::Mapping(entries) => {
+            entries.iter().map(|entry| (entry.key.clone(), plain(&entry.node))).collect()
+        }
+    }
+}
