@@ -48,9 +48,15 @@ impl Machine {
     }
 }
 
+/// Writes a program. A child does the writing: while this process held the file open for writing, a fork in
+/// another test's thread would hold it open too, and whoever ran it meanwhile would get "text file busy".
 fn script(path: &Path, body: &str) {
-    fs::write(path, format!("#!/bin/sh\n{body}\n")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    let status = std::process::Command::new("/bin/sh")
+        .args(["-c", "printf '#!/bin/sh\\n%s\\n' \"$2\" > \"$1\" && chmod 755 \"$1\"", "sh"])
+        .args([path.as_os_str(), body.as_ref()])
+        .status()
+        .unwrap();
+    assert!(status.success());
 }
 
 /// Envoy begins the line with the path that it was started by.
