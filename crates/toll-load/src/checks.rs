@@ -15,8 +15,9 @@ const STANDARD_ERRORS: f64 = 4.0;
 /// All checks that apply to the plan's load model.
 pub(crate) fn check(plan: &LoadPlan, measure: &PhaseReport) -> Vec<Check> {
     let mut checks = vec![own_cpu(measure), errors(measure)];
-    match plan.model {
-        LoadModel::Closed { connections } => {
+    match &plan.model {
+        LoadModel::Closed { clients, .. } => {
+            let connections = clients.highest() as u32;
             checks.push(connections_used(measure, connections.into(), plan.stop));
             checks.push(littles_law(measure, f64::from(connections), 0.0));
         }

@@ -167,6 +167,10 @@ impl<'a> Engine<'a> {
         LoadReport {
             version: REPORT_VERSION,
             warm_up_stable,
+            resolve_us: 0.0,
+            threads: 1,
+            samples_lost: 0,
+            measure_begin_unix_ns: 0,
             sent_in_all_phases: warm_up.sent + measure.sent,
             connections_opened: self.pool.opened(),
             checks: check(plan, &measure),

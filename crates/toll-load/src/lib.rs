@@ -28,8 +28,12 @@ mod timer;
 
 pub use engine::{run, run_until};
 pub use error::LoadError;
-pub use plan::{Arrivals, LoadModel, LoadPlan, Stop, Target, WarmUp};
+pub use plan::{
+    Arrivals, Body, ConnectionPlan, Identity, Idle, Iteration, LoadModel, LoadPlan, Part, Profile,
+    Protocol, Resolve, Reuse, Rows, Spacing, Stage, Stop, Target, Tls, WarmUp,
+};
 pub use process::serve;
 pub use report::{
-    Check, ErrorKind, Histogram, LoadEvent, LoadReport, Phase, PhaseReport, SeriesPoint,
+    Check, ErrorKind, Histogram, LoadEvent, LoadReport, Phase, PhaseReport, Sample, SeriesPoint,
+    StageReport, Steps,
 };

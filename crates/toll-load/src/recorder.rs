@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::clock::{SECOND_NS, Usage};
 use crate::connection::Exchange;
-use crate::{ErrorKind, Histogram, PhaseReport, SeriesPoint};
+use crate::{ErrorKind, Histogram, PhaseReport, SeriesPoint, Steps};
 
 /// Length of an interval of the series.
 pub(crate) const INTERVAL_NS: u64 = SECOND_NS / 4;
@@ -184,6 +184,13 @@ impl Recorder {
             connections_used: self.used.iter().filter(|used| **used).count() as u64,
             statuses: by_code(&self.statuses),
             errors: self.errors,
+            grpc_statuses: BTreeMap::new(),
+            body_bytes_out: 0,
+            body_bytes_in: 0,
+            steps: Steps::default(),
+            iterations: Histogram::new(),
+            clients: (0, 0),
+            stages: Vec::new(),
             bytes_out: self.bytes_out,
             bytes_in: self.bytes_in,
             latency,

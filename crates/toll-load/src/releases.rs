@@ -233,7 +233,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn open(bound: Bound, room: usize) -> Releases {
-        let schedule = Schedule::new(Arrivals::Constant { rate_per_s: 1000.0 }, 0).unwrap();
+        let schedule = Schedule::new(&Arrivals::even(1000.0), 0).unwrap();
         Releases::open(bound, schedule, 0, room)
     }
 

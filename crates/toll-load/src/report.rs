@@ -62,7 +62,7 @@ pub enum LoadEvent {
 }
 
 /// The result of one [`crate::LoadPlan`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadReport {
     /// Version of this format.
     pub version: u32,
@@ -76,6 +76,14 @@ pub struct LoadReport {
     pub sent_in_all_phases: u64,
     /// Connections opened in all phases together.
     pub connections_opened: u64,
+    /// Time that the hosts' names took to resolve, once before the load, microseconds; 0 for addresses.
+    pub resolve_us: f64,
+    /// Event loops of the engine, or of all engines of a merged report.
+    pub threads: u32,
+    /// Samples that nobody took in time.
+    pub samples_lost: u64,
+    /// When the measured phase began, nanoseconds since 1970 (UTC).
+    pub measure_begin_unix_ns: u64,
     /// The engine's self-checks (send lag, own CPU, Little's law, connection count, schedule).
     pub checks: Vec<Check>,
 }
@@ -107,10 +115,12 @@ pub enum ErrorKind {
     Closed,
     /// No complete answer within the timeout.
     Timeout,
-    /// The answer was not HTTP/1.1 as this engine reads it.
+    /// The answer was not HTTP as this engine reads it.
     Garbage,
     /// The answer was larger than the engine accepts.
     Oversize,
+    /// The TLS handshake failed after a connection had been made.
+    Tls,
 }
 
 impl ErrorKind {
@@ -123,12 +133,13 @@ impl ErrorKind {
             ErrorKind::Timeout => "timeout",
             ErrorKind::Garbage => "garbage",
             ErrorKind::Oversize => "oversize",
+            ErrorKind::Tls => "tls",
         }
     }
 }
 
 /// Numbers of one phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseReport {
     /// `CLOCK_MONOTONIC`, nanoseconds.
     pub begin_ns: u64,
@@ -152,19 +163,36 @@ pub struct PhaseReport {
     /// Complete answers by status code.
     #[serde(with = "status_keys")]
     pub statuses: BTreeMap<u16, u64>,
-    /// Failed requests by kind; for `connect`, failed attempts (the request waits for another connection).
+    /// Complete gRPC answers by `grpc-status`.
+    #[serde(with = "status_keys", default)]
+    pub grpc_statuses: BTreeMap<u16, u64>,
+    /// Failed requests by kind; for `connect` and `tls`, failed attempts (the request waits for another
+    /// connection).
     pub errors: BTreeMap<ErrorKind, u64>,
-    /// Bytes written.
+    /// Bytes written, heads and TLS included.
     pub bytes_out: u64,
-    /// Bytes read.
+    /// Bytes read, heads and TLS included.
     pub bytes_in: u64,
+    /// Bytes of request bodies.
+    pub body_bytes_out: u64,
+    /// Bytes of answers' bodies.
+    pub body_bytes_in: u64,
     /// done - intended, nanoseconds.
     pub latency: Histogram,
     /// done - sent, nanoseconds.
     pub service_time: Histogram,
     /// sent - intended, nanoseconds.
     pub send_lag: Histogram,
-    /// Four times a second, in order.
+    /// Where the time of requests and connections went.
+    pub steps: Steps,
+    /// Iterations of the clients of a closed loop that ended in the phase: their durations, nanoseconds, think
+    /// time included. Empty when an iteration is one request and no pause.
+    pub iterations: Histogram,
+    /// Fewest and most clients (closed loop) that were at work at a time.
+    pub clients: (u64, u64),
+    /// The stages of the profile, in order; empty when it has only one.
+    pub stages: Vec<StageReport>,
+    /// Four times a second, in order; empty in a merged report, since quantiles cannot be added.
     pub series: Vec<SeriesPoint>,
     /// CPU time (user + system) of the engine's process in this phase, nanoseconds.
     pub cpu_ns: u64,
@@ -172,6 +200,65 @@ pub struct PhaseReport {
     pub mean_in_flight: f64,
     /// Involuntary context switches of the engine's process in this phase.
     pub involuntary_switches: u64,
+}
+
+/// Where the time went, nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Steps {
+    /// TCP (or Unix) handshake of each connection opened.
+    pub connect: Histogram,
+    /// TLS handshake of each connection opened.
+    pub tls: Histogram,
+    /// Handing a request to the kernel; one request in sixteen is timed.
+    pub write: Histogram,
+    /// sent - first byte of the answer, of each request.
+    pub wait: Histogram,
+    /// First - last byte of the answer, of each request.
+    pub read: Histogram,
+}
+
+/// One request of the measured phase, for outputs that list them all. Instants are nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Number of the plan's target.
+    pub target: u32,
+    /// Closed loop: the client. Open loop: the connection's number. From zero.
+    pub client: u32,
+    /// When it was due.
+    pub intended_ns: u64,
+    /// When it was handed to the kernel.
+    pub sent_ns: u64,
+    /// When the first byte of the answer had come; `done_ns` when none came.
+    pub first_byte_ns: u64,
+    /// When the answer was complete, or the request given up.
+    pub done_ns: u64,
+    /// Time that its connection took to be made (TCP and TLS), when it was the first on it; else 0.
+    pub connect_ns: u64,
+    /// Bytes written for it.
+    pub bytes_out: u32,
+    /// Bytes of the answer's body.
+    pub body_bytes_in: u32,
+    /// The status code, or the kind of failure.
+    pub outcome: Result<u16, ErrorKind>,
+}
+
+/// One stage of a profile: requests that fell due in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StageReport {
+    /// Begin, seconds since the phase began.
+    pub begin_s: f64,
+    /// End, seconds since the phase began.
+    pub end_s: f64,
+    /// Clients or arrivals per second at its begin.
+    pub from: f64,
+    /// Clients or arrivals per second at its end.
+    pub to: f64,
+    /// Complete answers.
+    pub done: u64,
+    /// Failed requests.
+    pub failed: u64,
+    /// done - intended, nanoseconds.
+    pub latency: Histogram,
 }
 
 /// One interval of a phase.

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use crate::clock::SECOND_NS;
-use crate::{Arrivals, LoadError};
+use crate::{Arrivals, LoadError, Spacing};
 
 /// Due times in nanoseconds since the schedule began, in order, without end.
 #[derive(Debug, Clone)]
@@ -23,12 +23,11 @@ impl Schedule {
     ///
     /// # Errors
     /// When the rate is not a number from 0.000001 to 10,000,000 per second.
-    pub fn new(arrivals: Arrivals, seed: u64) -> Result<Schedule, LoadError> {
-        Ok(match arrivals {
-            Arrivals::Constant { rate_per_s } => {
-                Schedule::Constant { rate: Rate::per_second(rate_per_s)?, next: 0 }
-            }
-            Arrivals::Poisson { rate_per_s } => Schedule::Poisson {
+    pub fn new(arrivals: &Arrivals, seed: u64) -> Result<Schedule, LoadError> {
+        let rate_per_s = arrivals.rate_per_s.highest();
+        Ok(match arrivals.spacing {
+            Spacing::Even => Schedule::Constant { rate: Rate::per_second(rate_per_s)?, next: 0 },
+            Spacing::Poisson => Schedule::Poisson {
                 rate: Rate::per_second(rate_per_s)?,
                 rng: Box::new(ChaCha8Rng::seed_from_u64(seed)),
                 elapsed_ns: 0.0,
@@ -101,11 +100,11 @@ mod tests {
     use super::*;
 
     fn constant(rate_per_s: f64) -> Schedule {
-        Schedule::new(Arrivals::Constant { rate_per_s }, 0).unwrap()
+        Schedule::new(&Arrivals::even(rate_per_s), 0).unwrap()
     }
 
     fn poisson(rate_per_s: f64, seed: u64) -> Schedule {
-        Schedule::new(Arrivals::Poisson { rate_per_s }, seed).unwrap()
+        Schedule::new(&Arrivals::poisson(rate_per_s), seed).unwrap()
     }
 
     #[test]

@@ -54,10 +54,12 @@ impl Setup {
     /// # Errors
     /// When the plan asks for what cannot be done.
     pub fn new(plan: &LoadPlan) -> Result<Setup, LoadError> {
-        let (connections, schedule) = match plan.model {
-            LoadModel::Closed { connections } => (at_least_one("connections", connections)?, None),
+        let (connections, schedule) = match &plan.model {
+            LoadModel::Closed { clients, .. } => {
+                (at_least_one("clients", clients.highest() as u32)?, None)
+            }
             LoadModel::Open { arrivals, max_connections } => (
-                at_least_one("max_connections", max_connections)?,
+                at_least_one("max_connections", *max_connections)?,
                 Some(Schedule::new(arrivals, plan.seed)?),
             ),
         };
@@ -66,7 +68,7 @@ impl Setup {
             return Err(LoadError::WarmUpBounds { min_s, max_s });
         }
         Ok(Setup {
-            request: Request::new(&plan.target)?,
+            request: Request::new(&plan.targets[0])?,
             connections: connections as usize,
             schedule,
             timeout_ns: at_least_one("timeout_ms", plan.timeout_ms)?.saturating_mul(1_000_000),
@@ -156,7 +158,7 @@ mod tests {
     use super::*;
 
     fn plan(json: &str) -> LoadPlan {
-        let text = r#"{"target": {"url": "http://127.0.0.1:1"}, "model": {"closed": {"connections": 2}},
+        let text = r#"{"targets": [{"url": "http://127.0.0.1:1"}], "model": {"closed": {"clients": [{"duration_s": 0, "from": 2, "to": 2}]}},
                        "warm_up": {"min_s": 0, "max_s": 1}, "stop": {"after_seconds": 1},
                        "timeout_ms": 100, "seed": 1}"#;
         let mut plan: serde_json::Value = serde_json::from_str(text).unwrap();
@@ -177,9 +179,9 @@ mod tests {
     #[test]
     fn plans_that_cannot_be_carried_out_are_refused() {
         for change in [
-            r#"{"model": {"closed": {"connections": 0}}}"#,
-            r#"{"model": {"open": {"arrivals": {"constant": {"rate_per_s": 5}}, "max_connections": 0}}}"#,
-            r#"{"model": {"open": {"arrivals": {"poisson": {"rate_per_s": -5}}, "max_connections": 1}}}"#,
+            r#"{"model": {"closed": {"clients": [{"duration_s": 0, "from": 0, "to": 0}]}}}"#,
+            r#"{"model": {"open": {"arrivals": {"rate_per_s": [{"duration_s": 0, "from": 5, "to": 5}]}, "max_connections": 0}}}"#,
+            r#"{"model": {"open": {"arrivals": {"spacing": "poisson", "rate_per_s": [{"duration_s": 0, "from": -5, "to": -5}]}, "max_connections": 1}}}"#,
             r#"{"stop": {"after_requests": 0}}"#,
             r#"{"stop": {"after_seconds": -1}}"#,
             r#"{"warm_up": {"min_s": 2, "max_s": 1}}"#,

@@ -1,30 +1,21 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{Arrivals, ErrorKind, Target, WarmUp};
+use crate::{ErrorKind, Target};
 
 const US: u64 = 1_000;
 const TEN_SECONDS: u64 = 10_000_000_000;
 
 fn plan(model: LoadModel) -> LoadPlan {
-    let url = "http://server".into();
-    LoadPlan {
-        target: Target { url, method: "GET".into(), headers: vec![], body: String::new() },
-        model,
-        warm_up: WarmUp { min_s: 0.0, max_s: 0.0 },
-        stop: Stop::AfterSeconds(10.0),
-        timeout_ms: 1000,
-        seed: 1,
-    }
+    LoadPlan::new(Target::get("http://server"), model, Stop::AfterSeconds(10.0))
 }
 
 fn open() -> LoadPlan {
-    let arrivals = Arrivals::Constant { rate_per_s: 1000.0 };
-    plan(LoadModel::Open { arrivals, max_connections: 10 })
+    plan(LoadModel::open(1000.0, 10))
 }
 
 fn closed(connections: u32) -> LoadPlan {
-    plan(LoadModel::Closed { connections })
+    plan(LoadModel::closed(connections))
 }
 
 fn all(value_ns: u64, count: u64) -> Histogram {
@@ -36,26 +27,19 @@ fn all(value_ns: u64, count: u64) -> Histogram {
 /// Ten seconds at 1000/s with a latency of 2 ms: two in flight.
 fn sound() -> PhaseReport {
     PhaseReport {
-        begin_ns: 0,
         end_ns: TEN_SECONDS,
         scheduled: 10_000,
         sent: 10_000,
         done: 10_000,
-        unsent: 0,
-        waited_for_connection: 0,
         connections_used: 2,
         statuses: BTreeMap::from([(200, 10_000)]),
-        errors: BTreeMap::new(),
-        bytes_out: 0,
-        bytes_in: 0,
         latency: all(2_000 * US, 10_000),
         service_time: all(2_000 * US, 10_000),
         send_lag: all(US, 10_000),
-        series: vec![],
         cpu_ns: TEN_SECONDS / 5,
         mean_in_flight: 2.0,
         completed: 10_000,
-        involuntary_switches: 0,
+        ..PhaseReport::default()
     }
 }
 

@@ -41,10 +41,11 @@ fn render(target: &Target, url: &Url) -> String {
     for (name, value) in &target.headers {
         text += &format!("{name}: {value}\r\n");
     }
-    if !target.body.is_empty() || expects_body(&target.method) {
-        text += &format!("content-length: {}\r\n", target.body.len());
+    if !target.body.0.is_empty() || expects_body(&target.method) {
+        text += &format!("content-length: {}\r\n", target.body.0.len());
     }
-    text + "\r\n" + &target.body
+    text += "\r\n";
+    text + &String::from_utf8_lossy(&target.body.0)
 }
 
 fn expects_body(method: &str) -> bool {
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     fn target(url: &str) -> Target {
-        Target { url: url.into(), method: "GET".into(), headers: vec![], body: String::new() }
+        Target::get(url)
     }
 
     fn text(target: &Target) -> String {

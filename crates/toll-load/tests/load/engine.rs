@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::server::{OK, Reply, Server};
 use toll_load::{
-    Arrivals, ErrorKind, LoadError, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, Stop,
+    Arrivals, Body, ErrorKind, LoadError, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, Stop,
     Target, WarmUp, run,
 };
 
@@ -16,22 +16,15 @@ use toll_load::{
 static MACHINE: Mutex<()> = Mutex::new(());
 
 fn plan(url: String, model: LoadModel, stop: Stop) -> LoadPlan {
-    LoadPlan {
-        target: Target { url, method: "GET".into(), headers: vec![], body: String::new() },
-        model,
-        warm_up: WarmUp { min_s: 0.0, max_s: 0.0 },
-        stop,
-        timeout_ms: 2000,
-        seed: 7,
-    }
+    LoadPlan { timeout_ms: 2000, seed: 7, ..LoadPlan::new(Target::get(url), model, stop) }
 }
 
 fn closed(connections: u32) -> LoadModel {
-    LoadModel::Closed { connections }
+    LoadModel::closed(connections)
 }
 
 fn open(rate_per_s: f64, max_connections: u32) -> LoadModel {
-    LoadModel::Open { arrivals: Arrivals::Constant { rate_per_s }, max_connections }
+    LoadModel::open(rate_per_s, max_connections)
 }
 
 fn measured(plan: &LoadPlan) -> LoadReport {
@@ -83,7 +76,7 @@ fn an_open_loop_sends_the_whole_schedule() {
 #[test]
 fn poisson_arrivals_have_the_rate_on_average() {
     let server = Server::start(|_| Reply::ok());
-    let arrivals = Arrivals::Poisson { rate_per_s: 400.0 };
+    let arrivals = Arrivals::poisson(400.0);
     let model = LoadModel::Open { arrivals, max_connections: 50 };
     let report = measured(&plan(server.url(), model, Stop::AfterSeconds(2.0)));
     assert_near(report.measure.sent as f64, 800.0, 0.2);
@@ -160,7 +153,7 @@ fn answers_to_head_have_no_body() {
     let server =
         Server::start(|_| Reply::Keep("HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n".into()));
     let mut plan = plan(server.url(), closed(2), Stop::AfterRequests(50));
-    plan.target.method = "HEAD".into();
+    plan.targets[0].method = "HEAD".into();
     assert_eq!(measured(&plan).measure.done, 50);
 }
 
@@ -168,8 +161,8 @@ fn answers_to_head_have_no_body() {
 fn a_body_larger_than_the_socket_takes_at_once_is_sent_whole() {
     let server = Server::start(|_| Reply::ok());
     let mut plan = plan(server.url(), closed(2), Stop::AfterRequests(6));
-    plan.target.method = "POST".into();
-    plan.target.body = "x".repeat(20_000_000);
+    plan.targets[0].method = "POST".into();
+    plan.targets[0].body = Body(vec![b'x'; 20_000_000]);
     let report = measured(&plan);
     assert_eq!((report.measure.done, server.body_bytes()), (6, 120_000_000));
     assert!(report.measure.bytes_out > 120_000_000);
@@ -195,8 +188,8 @@ fn hasty_server() -> String {
 #[test]
 fn an_answer_before_the_request_is_written_ends_the_connection() {
     let mut plan = plan(hasty_server(), closed(1), Stop::AfterRequests(3));
-    plan.target.method = "POST".into();
-    plan.target.body = "x".repeat(50_000_000);
+    plan.targets[0].method = "POST".into();
+    plan.targets[0].body = Body(vec![b'x'; 50_000_000]);
     let report = measured(&plan);
     assert_eq!((report.measure.done, report.measure.errors.len()), (3, 0));
     assert!((3..=4).contains(&report.connections_opened), "{}", report.connections_opened);

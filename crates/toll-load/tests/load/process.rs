@@ -11,8 +11,8 @@ use toll_load::LoadEvent;
 
 fn start(url: &str, seconds: f64) -> (Child, BufReader<ChildStdout>) {
     let plan = format!(
-        r#"{{"target": {{"url": "{url}"}},
-             "model": {{"open": {{"arrivals": {{"constant": {{"rate_per_s": 200}}}}, "max_connections": 8}}}},
+        r#"{{"targets": [{{"url": "{url}"}}],
+             "model": {{"open": {{"arrivals": {{"rate_per_s": [{{"duration_s": 0, "from": 200, "to": 200}}]}}, "max_connections": 8}}}},
              "warm_up": {{"min_s": 0.2, "max_s": 0.2}}, "stop": {{"after_seconds": {seconds}}},
              "timeout_ms": 1000, "seed": 1}}"#
     );

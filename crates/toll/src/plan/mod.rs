@@ -221,24 +221,22 @@ impl PlannedLoad {
     /// What the load engine is told. `None` while the knee it needs is unknown.
     pub fn engine_plan(&self, url: &str, knee_per_s: Option<f64>, seed: u64) -> Option<LoadPlan> {
         let model = match self.release {
-            Release::Closed { connections } => LoadModel::Closed { connections },
+            Release::Closed { connections } => LoadModel::closed(connections),
             Release::Open { poisson, max_connections, .. } => {
                 let rate_per_s = self.rate_per_s(knee_per_s)?;
                 let arrivals = if poisson {
-                    Arrivals::Poisson { rate_per_s }
+                    Arrivals::poisson(rate_per_s)
                 } else {
-                    Arrivals::Constant { rate_per_s }
+                    Arrivals::even(rate_per_s)
                 };
                 LoadModel::Open { arrivals, max_connections }
             }
         };
         Some(LoadPlan {
-            target: get(url),
-            model,
             warm_up: self.warm_up,
-            stop: self.stop,
             timeout_ms: REQUEST_TIMEOUT_MS,
             seed,
+            ..LoadPlan::new(Target::get(url), model, self.stop)
         })
     }
 
@@ -254,11 +252,6 @@ impl PlannedLoad {
 
 /// Longer than any stall a study would inject, shorter than a reader's patience.
 const REQUEST_TIMEOUT_MS: u64 = 10_000;
-
-/// A plain GET, kept alive.
-pub fn get(url: &str) -> Target {
-    Target { url: url.into(), method: "GET".into(), headers: vec![], body: String::new() }
-}
 
 impl Arm {
     /// For people: `original`, or `original (again)`.

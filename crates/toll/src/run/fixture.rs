@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
 use toll_lab::{Claim, Component, Deployment, FakeLab, FakeLoadScript, Lab, Proof, Role};
-use toll_load::{
-    Arrivals, Histogram, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, PhaseReport, Stop,
-};
+use toll_load::{Histogram, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, PhaseReport, Stop};
 
 use super::{Ending, RunError, Session};
 use crate::event::RunEvent;
@@ -154,8 +152,8 @@ pub fn completing_at_most(
     plan: &LoadPlan,
 ) -> FakeLoadScript {
     let Stop::AfterSeconds(seconds) = plan.stop else { panic!("loads of the fixture end by time") };
-    let offered_per_s = match plan.model {
-        LoadModel::Open { arrivals: Arrivals::Constant { rate_per_s }, .. } => rate_per_s,
+    let offered_per_s = match &plan.model {
+        LoadModel::Open { arrivals, .. } => arrivals.rate_per_s.highest(),
         model => panic!("loads of the fixture have even gaps, not {model:?}"),
     };
     let done_per_s = offered_per_s.min(most_per_s);
@@ -200,7 +198,7 @@ pub fn report(measure: PhaseReport) -> LoadReport {
         warm_up,
         measure,
         connections_opened: 1,
-        checks: vec![],
+        ..LoadReport::default()
     }
 }
 
@@ -215,19 +213,10 @@ pub fn phase(done: u64, rate_per_s: f64, latency_us: u64) -> PhaseReport {
         sent: done,
         done,
         completed: done,
-        unsent: 0,
-        waited_for_connection: 0,
         connections_used: 1,
         statuses: BTreeMap::from([(200, done)]),
-        errors: BTreeMap::new(),
-        bytes_out: 0,
-        bytes_in: 0,
         service_time: latency.clone(),
-        send_lag: Histogram::new(),
         latency,
-        series: vec![],
-        cpu_ns: 0,
-        mean_in_flight: 0.0,
-        involuntary_switches: 0,
+        ..PhaseReport::default()
     }
 }

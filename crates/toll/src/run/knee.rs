@@ -7,12 +7,11 @@
 //! Distributed Stream Data Processing Systems" (ICDE 2018), applied to requests.
 
 use toll_lab::{Deployment, Environment};
-use toll_load::{Arrivals, LoadModel, LoadPlan, LoadReport, Stop, WarmUp};
+use toll_load::{LoadModel, LoadPlan, LoadReport, Stop, Target, WarmUp};
 
 use super::load::{Heard, Stopped, drive};
 use super::{RunError, Session};
 use crate::event::RunEvent;
-use crate::plan;
 use crate::store::KneeRecord;
 
 /// Enough to keep every core of a small machine busy, few enough to keep queues short.
@@ -65,7 +64,7 @@ fn search_in(
     environment: &mut Environment,
 ) -> Result<KneeRecord, Stopped> {
     environment.open_proof().map_err(RunError::from)?;
-    let capacity = one_try(session, environment, LoadModel::Closed { connections: CONNECTIONS })?;
+    let capacity = one_try(session, environment, LoadModel::closed(CONNECTIONS))?;
     let upper = throughput(&capacity);
     if upper <= 0.0 || failures(&capacity) > 0 {
         let failed = failures_in_words(&capacity);
@@ -76,12 +75,11 @@ fn search_in(
     let mut tried = Vec::new();
     let mut sent = capacity.sent_in_all_phases;
     let found = highest_carried(upper, |rate_per_s| {
-        let arrivals = Arrivals::Constant { rate_per_s };
-        let model = LoadModel::Open { arrivals, max_connections: MAX_CONNECTIONS };
+        let model = LoadModel::open(rate_per_s, MAX_CONNECTIONS);
         let mut carried = false;
         // What a neighbour on the machine spoilt once is tried once more; what was carried once can be carried.
         for _ in 0..TRIES {
-            let report = one_try(session, environment, model)?;
+            let report = one_try(session, environment, model.clone())?;
             sent += report.sent_in_all_phases;
             carried = is_carried(&report, rate_per_s);
             if carried {
@@ -143,13 +141,12 @@ fn one_try(
     environment: &mut Environment,
     model: LoadModel,
 ) -> Result<LoadReport, Stopped> {
+    let target = Target::get(environment.entry_url());
     let plan = LoadPlan {
-        target: plan::get(&environment.entry_url()),
-        model,
         warm_up: WarmUp { min_s: 0.3, max_s: 0.5 },
-        stop: Stop::AfterSeconds(TRY_S),
         timeout_ms: 5_000,
         seed: session.plan.seed,
+        ..LoadPlan::new(target, model, Stop::AfterSeconds(TRY_S))
     };
     let interrupt = session.interrupt;
     let interrupted = || interrupt.load(std::sync::atomic::Ordering::Relaxed);
