@@ -2,7 +2,7 @@
 
 TOLL := target/release/toll
 
-.PHONY: demo test lint build clean
+.PHONY: demo test lint fuzz build clean
 
 ## demo: install what is missing, build, measure what a sidecar pair costs
 demo:
@@ -19,6 +19,11 @@ test:
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+## fuzz: feed the parsers arbitrary bytes, each target for FUZZ_SECONDS; needs rustup, installs what is missing
+FUZZ_SECONDS ?= 120
+fuzz:
+	scripts/fuzz $(FUZZ_SECONDS)
 
 ## build: the command, for use
 build:

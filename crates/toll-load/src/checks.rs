@@ -3,7 +3,10 @@
 use std::iter::repeat_n;
 
 use crate::occupancy::STRATUM_NS;
-use crate::{Check, Histogram, LoadModel, LoadPlan, PhaseReport, Stop};
+use crate::setup::is_plain;
+use crate::{
+    Check, ConnectionPlan, Histogram, LoadModel, LoadPlan, PhaseReport, Protocol, Reuse, Stop,
+};
 
 /// Share of its one core above which the engine's own queueing shows in what it measures.
 const HIGHEST_CPU_SHARE: f64 = 0.85;
@@ -14,21 +17,37 @@ const STANDARD_ERRORS: f64 = 4.0;
 
 /// All checks that apply to the plan's load model.
 pub(crate) fn check(plan: &LoadPlan, measure: &PhaseReport) -> Vec<Check> {
-    let mut checks = vec![own_cpu(measure), errors(measure)];
+    let mut checks = vec![own_cpu(measure, plan.threads), errors(measure)];
+    let sampled = measure.mean_in_flight;
+    let chance = sampling_error(measure, sampled);
     match &plan.model {
         LoadModel::Closed { clients, .. } => {
-            let connections = clients.highest() as u32;
-            checks.push(connections_used(measure, connections.into(), plan.stop));
-            checks.push(littles_law(measure, f64::from(connections), 0.0));
+            let clients = clients.highest().round() as u32;
+            // Each of them always has one request in flight.
+            if is_steady(plan) {
+                checks.push(connections_used(measure, clients.into(), plan.stop));
+                checks.push(littles_law(measure, f64::from(clients), 0.0));
+            } else {
+                checks.push(littles_law(measure, sampled, chance));
+            }
         }
         LoadModel::Open { .. } => {
             checks.push(send_lag(measure));
             checks.push(schedule(measure));
-            let sampled = measure.mean_in_flight;
-            checks.push(littles_law(measure, sampled, sampling_error(measure, sampled)));
+            checks.push(littles_law(measure, sampled, chance));
         }
     }
     checks
+}
+
+/// Whether a closed loop has the same number of clients, connections and requests in flight from begin to end.
+fn is_steady(plan: &LoadPlan) -> bool {
+    let LoadModel::Closed { clients, iteration } = &plan.model else { return false };
+    let constant = clients.stages.iter().all(|s| [s.from, s.to] == [clients.highest(); 2]);
+    let alone = plan.part.of == 1 && plan.targets.len() == 1;
+    let ConnectionPlan { protocol, reuse, .. } = plan.connection;
+    let lasting = protocol == Protocol::Http1 && reuse == Reuse::KeepAlive;
+    constant && alone && lasting && is_plain(*iteration)
 }
 
 /// How much of a quantile of latency may be the engine's own lateness.
@@ -82,13 +101,13 @@ fn send_lag(measure: &PhaseReport) -> Check {
     }
 }
 
-fn own_cpu(measure: &PhaseReport) -> Check {
-    let share = measure.cpu_ns as f64 / duration_ns(measure);
+fn own_cpu(measure: &PhaseReport, threads: u32) -> Check {
+    let share = measure.cpu_ns as f64 / duration_ns(measure) / f64::from(threads);
     Check {
         name: "own-cpu".into(),
         holds: share < HIGHEST_CPU_SHARE,
         seen: format!(
-            "{:.0} % of a core, {} involuntary switches",
+            "{:.0} % of each event loop's core, {} involuntary switches",
             share * 100.0,
             measure.involuntary_switches
         ),

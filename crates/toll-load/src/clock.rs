@@ -1,4 +1,4 @@
-//! Reads the two instruments of the engine: the monotonic clock and the process's resource usage.
+//! Reads the instruments of the engine: the two clocks and a thread's resource usage.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike};
@@ -13,7 +13,13 @@ pub(crate) fn now_ns() -> u64 {
     now.tv_sec() as u64 * SECOND_NS + now.tv_nsec() as u64
 }
 
-/// What this process has used since it began, all threads together.
+/// The wall clock, nanoseconds since 1970 (UTC).
+pub(crate) fn unix_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("Linux always has CLOCK_REALTIME");
+    now.tv_sec() as u64 * SECOND_NS + now.tv_nsec() as u64
+}
+
+/// What this thread has used since it began.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
     /// User and system CPU time, nanoseconds.
@@ -24,8 +30,8 @@ pub(crate) struct Usage {
 
 impl Usage {
     /// The counters at this instant.
-    pub fn now() -> Usage {
-        let usage = getrusage(UsageWho::RUSAGE_SELF).expect("a process may read its own usage");
+    pub fn of_this_thread() -> Usage {
+        let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("a thread may read its own usage");
         Usage {
             cpu_ns: nanoseconds(usage.user_time()) + nanoseconds(usage.system_time()),
             involuntary_switches: usage.involuntary_context_switches() as u64,

@@ -1,104 +1,153 @@
-//! One TCP connection with at most one request in flight: bytes out, an answer or a failure in.
-//! Knows nothing of schedules and keeps no statistics.
+//! One connection: requests out, what came of them in. Knows nothing of schedules and keeps no statistics.
+//!
+//! A connection has lanes, each with at most one request in flight: one lane in HTTP/1.1, as many as there are
+//! streams in HTTP/2.
 
-use std::io::{self, ErrorKind as Io, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::os::fd::AsRawFd;
+use std::io::{self, ErrorKind as Io};
+use std::net::IpAddr;
 
-use nix::errno::Errno;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, connect, socket};
-
+use crate::ErrorKind;
+use crate::clock::now_ns;
 use crate::http::{Answer, Fault, ResponseParser};
-use crate::{ErrorKind, Phase};
+use crate::http2::{Completion, Http2};
+use crate::requests::Message;
+use crate::transport::{Origin, Stream, TlsFault};
 
-/// A request on its way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Exchange {
-    /// The phase it counts in.
-    pub phase: Phase,
-    /// When it ought to have been sent, nanoseconds.
-    pub intended_ns: u64,
-    /// When it was handed to the kernel, nanoseconds.
-    pub sent_ns: u64,
+/// Buffers that all connections of an event loop share.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    /// What was read last.
+    pub buffer: Vec<u8>,
+    /// What the bytes read came to.
+    pub completions: Vec<Completion>,
+    /// When the last bytes had come, nanoseconds.
+    pub now_ns: u64,
 }
 
-/// What reading from a connection came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Received {
-    /// The answer is not complete yet.
-    Incomplete,
-    /// The answer is complete.
-    Answer(Answer),
-    /// There will be no answer.
-    Failure(ErrorKind),
+/// What reading came to, besides completions.
+#[derive(Debug)]
+pub(crate) struct Received {
+    /// Bytes of HTTP.
+    pub bytes: u64,
+    /// The server would not talk TLS with this client after all.
+    pub refused: Option<TlsFault>,
 }
 
-/// A TCP connection to the target.
+/// Why a connection did not come about.
+#[derive(Debug)]
+pub(crate) enum OpenFault {
+    /// TCP or the Unix socket.
+    Connect(io::Error),
+    /// TLS.
+    Tls(TlsFault),
+}
+
+/// A connection to an origin.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    stream: TcpStream,
-    state: State,
-    parser: ResponseParser,
-    /// Bytes of the request that are still to be written.
-    unwritten: usize,
+    stream: Stream,
+    progress: Progress,
+    began_ns: u64,
+    connected_ns: u64,
+    ready_ns: u64,
+    speaker: Speaker,
+    /// What the socket has not taken yet, from `written` on.
+    outgoing: Vec<u8>,
+    written: usize,
     has_answered: bool,
+    is_over: bool,
 }
 
-/// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// The handshake is under way since this instant, nanoseconds.
-    Connecting { since_ns: u64 },
-    /// Ready for a request.
-    Idle,
-    /// A request was sent, at least in part, and its answer is due.
-    Busy(Exchange),
+enum Progress {
+    Connecting,
+    Handshaking,
+    Ready,
+}
+
+#[derive(Debug)]
+enum Speaker {
+    Http1 { parser: ResponseParser, busy: bool },
+    Http2(Box<Http2>),
+}
+
+/// How to speak on a new connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Speech {
+    /// HTTP/2 instead of HTTP/1.1.
+    pub http2: bool,
+    /// Answers carry a `grpc-status`.
+    pub grpc: bool,
+    /// Lanes.
+    pub streams: u32,
 }
 
 impl Connection {
-    /// Begins to connect; the handshake goes on in the background.
+    /// Begins to connect; the handshakes go on in the background.
     ///
     /// # Errors
     /// When the kernel refuses at once, for instance for want of file descriptors or ports.
     pub fn begin(
-        address: SocketAddr,
-        to_head_request: bool,
+        origin: &Origin,
+        local: Option<IpAddr>,
+        speech: Speech,
         now_ns: u64,
     ) -> io::Result<Connection> {
-        let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-        let fd = socket(family, SockType::Stream, flags, None)?;
-        match connect(fd.as_raw_fd(), &SockaddrStorage::from(address)) {
-            Ok(()) | Err(Errno::EINPROGRESS) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        let state = State::Connecting { since_ns: now_ns };
-        Connection::new(fd.into(), state, to_head_request)
-    }
-
-    /// Takes over a stream that is connected.
-    ///
-    /// # Errors
-    /// When the kernel refuses to make it non-blocking.
-    pub fn established(stream: TcpStream, to_head_request: bool) -> io::Result<Connection> {
-        stream.set_nonblocking(true)?;
-        Connection::new(stream, State::Idle, to_head_request)
-    }
-
-    fn new(stream: TcpStream, state: State, to_head_request: bool) -> io::Result<Connection> {
-        stream.set_nodelay(true)?;
-        let parser = ResponseParser::new(to_head_request);
-        Ok(Connection { stream, state, parser, unwritten: 0, has_answered: false })
+        let speaker = if speech.http2 {
+            Speaker::Http2(Box::new(Http2::new(speech.streams, speech.grpc)))
+        } else {
+            Speaker::Http1 { parser: ResponseParser::new(), busy: false }
+        };
+        Ok(Connection {
+            stream: Stream::connect(origin, local)?,
+            progress: Progress::Connecting,
+            began_ns: now_ns,
+            connected_ns: 0,
+            ready_ns: 0,
+            speaker,
+            outgoing: Vec::new(),
+            written: 0,
+            has_answered: false,
+            is_over: false,
+        })
     }
 
     /// The socket, to register it for events.
-    pub fn stream(&self) -> &TcpStream {
+    pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// What it is doing.
-    pub fn state(&self) -> State {
-        self.state
+    /// Whether requests can be sent.
+    pub fn is_ready(&self) -> bool {
+        self.progress == Progress::Ready
+    }
+
+    /// When it was begun, nanoseconds.
+    pub fn began_ns(&self) -> u64 {
+        self.began_ns
+    }
+
+    /// Time that TCP took, nanoseconds.
+    pub fn connect_ns(&self) -> u64 {
+        self.connected_ns - self.began_ns
+    }
+
+    /// Time that TLS took, nanoseconds; nothing without TLS.
+    pub fn tls_ns(&self) -> Option<u64> {
+        self.stream.is_tls().then_some(self.ready_ns - self.connected_ns)
+    }
+
+    /// The kind of failure of a connection that is not ready.
+    pub fn opening_fails_as(&self) -> ErrorKind {
+        match self.progress {
+            Progress::Connecting => ErrorKind::Connect,
+            Progress::Handshaking | Progress::Ready => ErrorKind::Tls,
+        }
+    }
+
+    /// Whether bytes may have come that no event tells of: with the end of a TLS handshake.
+    pub fn may_have_read_ahead(&self) -> bool {
+        self.stream.is_tls()
     }
 
     /// Whether it has carried an answer: a peer that answers may be connected to again at once.
@@ -106,93 +155,211 @@ impl Connection {
         self.has_answered
     }
 
-    /// Ends the handshake.
-    ///
-    /// # Errors
-    /// What the handshake failed with.
-    pub fn finish_connecting(&mut self) -> io::Result<()> {
-        if let Some(error) = self.stream.take_error()? {
-            return Err(error);
-        }
-        self.state = State::Idle;
-        Ok(())
+    /// Whether it can carry no further request and has none in flight that could still be answered.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+            || matches!(&self.speaker, Speaker::Http2(h2) if h2.is_closing() && h2.open_lanes() == 0)
     }
 
-    /// Begins a request on an idle connection; gives the bytes written.
+    /// Whether the peer allows another request at present.
+    pub fn can_start(&self) -> bool {
+        match &self.speaker {
+            Speaker::Http1 { busy, .. } => !busy,
+            Speaker::Http2(http2) => http2.can_start(),
+        }
+    }
+
+    /// Goes on with the handshakes; true when requests can be sent.
+    ///
+    /// # Errors
+    /// What the connection failed with.
+    pub fn advance(&mut self) -> Result<bool, OpenFault> {
+        if self.progress == Progress::Connecting {
+            self.stream.finish_connecting().map_err(OpenFault::Connect)?;
+            self.connected_ns = now_ns();
+            self.progress = Progress::Handshaking;
+        }
+        if !self.stream.handshake().map_err(OpenFault::Tls)? {
+            return Ok(false);
+        }
+        self.ready_ns = now_ns();
+        self.progress = Progress::Ready;
+        if let Speaker::Http2(http2) = &self.speaker {
+            http2.preface(&mut self.outgoing);
+            self.flush().map_err(OpenFault::Connect)?;
+        }
+        Ok(true)
+    }
+
+    /// Begins a request on a free lane; false when the peer allows no more at present. HTTP/1.1 writes at once,
+    /// HTTP/2 with the next [`Connection::flush`].
     ///
     /// # Errors
     /// When nothing was written: the peer has closed the connection, the request was not sent.
-    pub fn send(&mut self, exchange: Exchange, request: &[u8]) -> io::Result<usize> {
-        self.unwritten = request.len();
-        let written = self.write_on(request)?;
-        self.state = State::Busy(exchange);
-        Ok(written)
+    pub fn start(&mut self, lane: u32, message: &Message<'_>) -> io::Result<bool> {
+        match &mut self.speaker {
+            Speaker::Http1 { parser, busy } => {
+                parser.expect(message.is_head);
+                *busy = true;
+                let taken = write_all_of(&mut self.stream, message.head)?;
+                self.keep(&message.head[taken..]);
+                if !message.body.is_empty() {
+                    let taken = if self.has_unwritten() {
+                        0
+                    } else {
+                        write_all_of(&mut self.stream, message.body).unwrap_or(0)
+                    };
+                    self.keep(&message.body[taken..]);
+                }
+                Ok(true)
+            }
+            Speaker::Http2(http2) => Ok(http2.start(
+                lane,
+                message.head,
+                message.body,
+                message.is_head,
+                &mut self.outgoing,
+            )),
+        }
     }
 
-    /// Writes what is left of the request, as far as the socket takes it; gives the bytes written.
+    /// Takes a lane back whose answer nobody waits for any more; false when that ends the connection.
+    pub fn cancel(&mut self, lane: u32) -> bool {
+        match &mut self.speaker {
+            Speaker::Http1 { .. } => false,
+            Speaker::Http2(http2) => {
+                http2.cancel(lane, &mut self.outgoing);
+                true
+            }
+        }
+    }
+
+    fn keep(&mut self, rest: &[u8]) {
+        self.outgoing.extend_from_slice(rest);
+    }
+
+    /// Whether something waits to be written.
+    pub fn has_unwritten(&self) -> bool {
+        !self.outgoing.is_empty() || self.stream.has_unwritten()
+    }
+
+    /// Writes what waits, as far as the socket takes it.
     ///
     /// # Errors
     /// When the connection is broken.
-    pub fn write_on(&mut self, request: &[u8]) -> io::Result<usize> {
-        let before = self.unwritten;
-        while self.unwritten > 0 {
-            match self.stream.write(&request[request.len() - self.unwritten..]) {
-                Ok(bytes) => self.unwritten -= bytes,
-                Err(error) if error.kind() == Io::WouldBlock => break,
-                Err(error) if error.kind() == Io::Interrupted => {}
-                Err(error) => return Err(error),
+    pub fn flush(&mut self) -> io::Result<()> {
+        if !self.outgoing.is_empty() {
+            self.written += write_all_of(&mut self.stream, &self.outgoing[self.written..])?;
+            if self.written == self.outgoing.len() {
+                self.outgoing.clear();
+                self.written = 0;
             }
         }
-        Ok(before - self.unwritten)
+        self.stream.flush().map(|_| ())
     }
 
-    /// Reads what has come; gives the bytes read and what they came to. `hung_up` says that the peer's end of
-    /// stream is among it.
-    pub fn receive(&mut self, buffer: &mut [u8], hung_up: bool) -> (u64, Received) {
-        let mut total = 0;
+    /// Reads what has come. `hung_up` says that the peer's end of stream is among it.
+    pub fn receive(&mut self, scratch: &mut Scratch, hung_up: bool) -> Received {
+        let mut bytes = 0;
+        let mut refused = None;
         loop {
-            let received = match self.stream.read(buffer) {
-                Ok(0) => self.end_of_stream(),
-                Ok(bytes) => {
-                    total += bytes as u64;
-                    let received = self.feed(&buffer[..bytes], hung_up);
+            let read = self.stream.read(&mut scratch.buffer);
+            scratch.now_ns = now_ns();
+            let broken = match read {
+                Ok(0) => Some(self.end_of_stream(scratch)),
+                Ok(read) => {
+                    bytes += read as u64;
+                    let fault = self.feed(scratch, read, hung_up).err();
                     // A short read has emptied the socket; what comes later is a new event (epoll(7)).
-                    let more = bytes == buffer.len() || hung_up;
-                    if received == Received::Incomplete && more {
+                    let drained = read < scratch.buffer.len();
+                    if fault.is_none() && (!drained || hung_up) {
                         continue;
                     }
-                    received
+                    fault
                 }
-                Err(error) if error.kind() == Io::WouldBlock => Received::Incomplete,
+                Err(error) if error.kind() == Io::WouldBlock => None,
                 Err(error) if error.kind() == Io::Interrupted => continue,
-                Err(_) => Received::Failure(ErrorKind::Reset),
+                Err(error) => {
+                    refused = TlsFault::of(&error);
+                    Some(if refused.is_some() { ErrorKind::Tls } else { ErrorKind::Reset })
+                }
             };
-            return (total, received);
+            if let Some(kind) = broken {
+                self.fail(kind, &mut scratch.completions);
+            }
+            return Received { bytes, refused };
         }
     }
 
-    fn feed(&mut self, bytes: &[u8], hung_up: bool) -> Received {
-        match self.parser.feed(bytes) {
-            Ok(None) => Received::Incomplete,
-            Ok(Some(answer)) => self.answered(answer, hung_up),
-            Err(fault) => Received::Failure(kind_of(fault)),
+    /// Gives the connection up: every request in flight on it has failed.
+    pub fn fail(&mut self, kind: ErrorKind, completions: &mut Vec<Completion>) {
+        self.is_over = true;
+        match &mut self.speaker {
+            Speaker::Http1 { busy, .. } => {
+                if std::mem::take(busy) {
+                    completions.push(Completion { lane: 0, outcome: Err(kind) });
+                }
+            }
+            Speaker::Http2(http2) => http2.fail_open_lanes(kind, completions),
         }
     }
 
-    fn end_of_stream(&mut self) -> Received {
-        match self.parser.end_of_stream() {
-            Ok(answer) => self.answered(answer, true),
-            Err(fault) => Received::Failure(kind_of(fault)),
+    fn feed(&mut self, scratch: &mut Scratch, read: usize, hung_up: bool) -> Result<(), ErrorKind> {
+        let Scratch { buffer, completions, now_ns } = scratch;
+        let piece = &buffer[..read];
+        match &mut self.speaker {
+            Speaker::Http2(http2) => {
+                let before = completions.len();
+                http2.feed(piece, *now_ns, &mut self.outgoing, completions)?;
+                self.has_answered |= completions.len() > before;
+                Ok(())
+            }
+            // The peer spoke without being asked.
+            Speaker::Http1 { busy: false, .. } => Err(ErrorKind::Garbage),
+            Speaker::Http1 { parser, .. } => match parser.feed(piece, *now_ns) {
+                Ok(None) => Ok(()),
+                Ok(Some(answer)) => {
+                    self.answered(answer, hung_up, completions);
+                    Ok(())
+                }
+                Err(fault) => Err(kind_of(fault)),
+            },
         }
     }
 
-    fn answered(&mut self, answer: Answer, hung_up: bool) -> Received {
+    fn end_of_stream(&mut self, scratch: &mut Scratch) -> ErrorKind {
+        if let Speaker::Http1 { parser, busy: true } = &mut self.speaker {
+            match parser.end_of_stream() {
+                Ok(answer) => self.answered(answer, true, &mut scratch.completions),
+                Err(fault) => return kind_of(fault),
+            }
+        }
+        ErrorKind::Closed
+    }
+
+    fn answered(&mut self, answer: Answer, hung_up: bool, completions: &mut Vec<Completion>) {
         self.has_answered = true;
-        self.state = State::Idle;
+        if let Speaker::Http1 { busy, .. } = &mut self.speaker {
+            *busy = false;
+        }
         // An answer that came before the request was all written leaves the rest of it in the way.
-        let keep_alive = answer.keep_alive && !hung_up && self.unwritten == 0;
-        Received::Answer(Answer { keep_alive, ..answer })
+        self.is_over |= !answer.keep_alive || hung_up || self.has_unwritten();
+        completions.push(Completion { lane: 0, outcome: Ok(answer) });
     }
+}
+
+/// Writes as much as the stream takes; gives the bytes taken.
+fn write_all_of(stream: &mut Stream, bytes: &[u8]) -> io::Result<usize> {
+    let mut taken = 0;
+    while taken < bytes.len() {
+        match stream.write(&bytes[taken..]) {
+            Ok(more) => taken += more,
+            Err(error) if error.kind() == Io::WouldBlock => break,
+            Err(error) if error.kind() == Io::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(taken)
 }
 
 fn kind_of(fault: Fault) -> ErrorKind {

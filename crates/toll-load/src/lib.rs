@@ -9,24 +9,35 @@
 #![deny(missing_docs)]
 
 mod checks;
+mod clients;
 mod clock;
 mod connection;
+mod control;
 mod engine;
 mod error;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod http;
+mod http2;
+mod merge;
 mod occupancy;
 mod plan;
+mod poller;
 mod pool;
 mod process;
 mod recorder;
 mod releases;
 mod report;
+mod requests;
 mod schedule;
 mod setup;
+mod shard;
 mod steady;
 mod timer;
+mod transport;
 
-pub use engine::{run, run_until};
+pub use engine::{Listener, TakeSamples, run, run_until, run_with};
 pub use error::LoadError;
 pub use plan::{
     Arrivals, Body, ConnectionPlan, Identity, Idle, Iteration, LoadModel, LoadPlan, Part, Profile,

@@ -1,46 +1,89 @@
-//! The connections of a load, each in a numbered slot, registered once for edge-triggered events.
+//! The connections of an event loop, each in a numbered slot, and the lanes on them.
 //!
-//! A slot is idle, busy, connecting, vacant (may be opened) or resting: a peer that refused it, or closed it
-//! without an answer, is left alone until the next sweep, so that a dead target does not cause a hot loop.
+//! Slots come in banks, one bank for each origin. A slot is open, vacant (may be opened) or resting: a peer that
+//! refused it, or closed it without an answer, is left alone until the next sweep, so that a dead target does
+//! not cause a hot loop. Lanes outlive their connection: a request may wait on one for the next.
 
-use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::collections::VecDeque;
 
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-
-use crate::LoadError;
-use crate::connection::{Connection, Exchange, State};
-use crate::error::kernel;
-use crate::timer::Timer;
+use crate::connection::{Connection, Speech};
+use crate::plan::ConnectionPlan;
+use crate::poller::Poller;
+use crate::releases::Due;
+use crate::report::Phase;
+use crate::transport::{LocalAddresses, Origin};
 
 /// Handshakes under way at a time, half of the shortest accept queue in common use (128).
 const MAX_CONNECTING: usize = 64;
-/// The event of the timer.
-const TIMER_TOKEN: u64 = u64::MAX;
 
-/// What an event is about.
+/// A request on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// The alarm went off.
-    Timer,
-    /// Something happened on the connection in this slot.
-    Slot(usize),
-    /// The connection is no more.
-    Gone,
+pub(crate) struct Exchange {
+    /// The phase it counts in.
+    pub phase: Phase,
+    /// Number of the plan's target.
+    pub target: u32,
+    /// Closed loop: the client.
+    pub client: u32,
+    /// When it ought to have been sent, nanoseconds.
+    pub intended_ns: u64,
+    /// When it was handed to the kernel, nanoseconds.
+    pub sent_ns: u64,
+    /// Time that its connection took to be made, when it is the first on it, nanoseconds.
+    pub connect_ns: u64,
+    /// Bytes of HTTP.
+    pub bytes_out: u32,
 }
 
-/// All connections to one target.
+/// What a lane is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// Nothing.
+    Free,
+    /// A request waits for its connection, or for the peer to allow another stream.
+    Waiting(Due),
+    /// A request was sent, at least in part, and its answer is due.
+    Busy(Exchange),
+}
+
+/// How many connections to each origin, and how they are made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    /// Slots in each bank.
+    pub slots: usize,
+    /// Any connection of a bank carries any of its requests (open loop); otherwise a request has its own lane.
+    pub shared: bool,
+    /// How to speak on a connection, and its lanes.
+    pub speech: Speech,
+}
+
+/// All connections of an event loop.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    epoll: Epoll,
-    address: SocketAddr,
-    to_head_request: bool,
+    shape: Shape,
+    banks: Vec<Bank>,
     slots: Vec<Slot>,
-    idle: Vec<usize>,
-    vacant: Vec<usize>,
+    lanes: Vec<Lane>,
+    /// Slots to open for the requests that wait on their lanes.
+    demanded: VecDeque<usize>,
     resting: Vec<usize>,
     connecting: usize,
+    /// Requests that wait on lanes.
+    waiting: usize,
     opened: u64,
+}
+
+/// The connections to one origin.
+#[derive(Debug)]
+struct Bank {
+    origin: Origin,
+    locals: LocalAddresses,
+    /// Free lanes of open connections, the one used last on top: its caches are warm.
+    idle: Vec<usize>,
+    /// Slots to open for the requests that are queued.
+    vacant: Vec<usize>,
+    /// Requests that any connection of the bank may carry.
+    waiting: VecDeque<Due>,
 }
 
 #[derive(Debug, Default)]
@@ -48,67 +91,77 @@ struct Slot {
     connection: Option<Connection>,
     /// Tells the events of this connection from those of its predecessor in the slot.
     generation: u32,
+    /// Its lanes with a request that waits.
+    waiting: u32,
+    demanded: bool,
+    resting: bool,
+    /// Time that the connection took to be made; taken by its first request.
+    connect_ns: u64,
 }
 
 impl Pool {
-    /// A pool of `size` slots, all vacant.
-    ///
-    /// # Errors
-    /// When the kernel gives no event queue.
-    pub fn new(
-        address: SocketAddr,
-        size: usize,
-        to_head_request: bool,
-        timer: &Timer,
-    ) -> Result<Pool, LoadError> {
-        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(kernel("epoll_create1"))?;
-        let alarm = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER_TOKEN);
-        epoll.add(timer, alarm).map_err(kernel("epoll_ctl"))?;
-        Ok(Pool {
-            epoll,
-            address,
-            to_head_request,
-            slots: (0..size).map(|_| Slot::default()).collect(),
-            idle: Vec::with_capacity(size),
-            vacant: (0..size).rev().collect(),
-            resting: Vec::with_capacity(size),
+    /// A pool with all its slots vacant.
+    pub fn new(shape: Shape, origins: &[Origin], plan: &ConnectionPlan) -> Pool {
+        let slots = shape.slots * origins.len();
+        let bank = |(number, origin): (usize, &Origin)| {
+            let all = (number * shape.slots..(number + 1) * shape.slots).rev();
+            let vacant = if shape.shared { all.collect() } else { Vec::new() };
+            Bank {
+                locals: LocalAddresses::new(plan, &origin.remote),
+                origin: origin.clone(),
+                idle: Vec::new(),
+                vacant,
+                waiting: VecDeque::new(),
+            }
+        };
+        Pool {
+            banks: origins.iter().enumerate().map(bank).collect(),
+            slots: (0..slots).map(|_| Slot::default()).collect(),
+            lanes: vec![Lane::Free; slots * shape.speech.streams as usize],
+            demanded: VecDeque::new(),
+            resting: Vec::new(),
             connecting: 0,
+            waiting: 0,
             opened: 0,
-        })
-    }
-
-    /// Waits for events, at most so long; gives their number.
-    ///
-    /// # Errors
-    /// When the kernel refuses to wait.
-    pub fn wait(
-        &self,
-        events: &mut [EpollEvent],
-        timeout: EpollTimeout,
-    ) -> Result<usize, LoadError> {
-        match self.epoll.wait(events, timeout) {
-            Err(nix::errno::Errno::EINTR) => Ok(0),
-            result => result.map_err(kernel("epoll_wait")),
+            shape,
         }
     }
 
-    /// What an event is about.
-    pub fn source(&self, event: &EpollEvent) -> Source {
-        if event.data() == TIMER_TOKEN {
-            return Source::Timer;
-        }
-        let (slot, generation) = (event.data() as u32 as usize, (event.data() >> 32) as u32);
+    /// The slot that an event's token stands for, when its connection is still there.
+    pub fn slot_of(&self, token: u64) -> Option<usize> {
+        let (slot, generation) = (token as u32 as usize, (token >> 32) as u32);
         let current = &self.slots[slot];
-        if current.connection.is_some() && current.generation == generation {
-            Source::Slot(slot)
-        } else {
-            Source::Gone
-        }
+        (current.connection.is_some() && current.generation == generation).then_some(slot)
     }
 
-    /// Slots, whatever they do.
-    pub fn size(&self) -> usize {
-        self.slots.len()
+    /// Lanes of all connections to one origin.
+    pub fn lanes_in_bank(&self) -> usize {
+        self.shape.slots * self.streams()
+    }
+
+    /// Lanes of one connection.
+    pub fn streams(&self) -> usize {
+        self.shape.speech.streams as usize
+    }
+
+    /// The lane of a bank that carries the unit of work with this number.
+    pub fn lane_of(&self, bank: usize, unit: usize) -> usize {
+        bank * self.lanes_in_bank() + unit
+    }
+
+    /// The slot that a lane belongs to.
+    pub fn slot_of_lane(&self, lane: usize) -> usize {
+        lane / self.streams()
+    }
+
+    /// The lanes of a slot.
+    pub fn lanes_of(&self, slot: usize) -> std::ops::Range<usize> {
+        slot * self.streams()..(slot + 1) * self.streams()
+    }
+
+    /// The origin of a slot's bank.
+    pub fn origin(&self, slot: usize) -> &Origin {
+        &self.banks[slot / self.shape.slots].origin
     }
 
     /// Connections opened so far.
@@ -116,106 +169,249 @@ impl Pool {
         self.opened
     }
 
-    /// The connection in a slot that is not vacant.
+    /// Whether every connection that was asked for is there, or has failed.
+    pub fn is_settled(&self) -> bool {
+        self.connecting == 0 && self.demanded.is_empty()
+    }
+
+    /// The connection in an open slot.
     pub fn connection(&mut self, slot: usize) -> &mut Connection {
-        self.slots[slot].connection.as_mut().expect("an event's source is a slot with a connection")
+        self.slots[slot].connection.as_mut().expect("only open slots are asked for a connection")
     }
 
-    /// Takes an idle connection, the one used last: its caches are warm.
-    pub fn take_idle(&mut self) -> Option<usize> {
-        self.idle.pop()
+    /// Whether a slot has a connection that can carry requests.
+    pub fn is_ready(&self, slot: usize) -> bool {
+        self.slots[slot].connection.as_ref().is_some_and(Connection::is_ready)
     }
 
-    /// Whether a connection is idle.
-    pub fn has_idle(&self) -> bool {
-        !self.idle.is_empty()
+    /// Time that the slot's connection took, for the first request on it; 0 for all others.
+    pub fn take_connect_ns(&mut self, slot: usize) -> u64 {
+        std::mem::take(&mut self.slots[slot].connect_ns)
     }
 
-    /// Puts a connection among the idle ones.
-    pub fn park(&mut self, slot: usize) {
-        self.idle.push(slot);
+    /// Whether an answer is due on a lane.
+    pub fn is_busy(&self, lane: usize) -> bool {
+        matches!(self.lanes[lane], Lane::Busy(_))
     }
 
-    /// Whether another connection may be opened for one of `wanted` requests.
-    pub fn may_open(&self, wanted: usize) -> bool {
-        self.connecting < wanted.min(MAX_CONNECTING) && !self.vacant.is_empty()
+    /// A request was sent on a lane.
+    pub fn occupy(&mut self, lane: usize, exchange: Exchange) {
+        self.lanes[lane] = Lane::Busy(exchange);
     }
 
-    /// Begins to open a connection in a vacant slot; false when that failed at once.
-    pub fn open_one(&mut self, now_ns: u64) -> bool {
-        let Some(slot) = self.vacant.pop() else { return false };
-        let connection = Connection::begin(self.address, self.to_head_request, now_ns);
-        let begun = self.register(slot, connection);
-        self.connecting += usize::from(begun);
+    /// Ends the exchange on a lane.
+    pub fn vacate(&mut self, lane: usize) -> Option<Exchange> {
+        match std::mem::replace(&mut self.lanes[lane], Lane::Free) {
+            Lane::Busy(exchange) => Some(exchange),
+            other => {
+                self.lanes[lane] = other;
+                None
+            }
+        }
+    }
+
+    /// Lets a request wait on a lane, and asks for its connection if there is none.
+    pub fn wait_on(&mut self, lane: usize, due: Due) {
+        let slot = self.slot_of_lane(lane);
+        self.lanes[lane] = Lane::Waiting(due);
+        self.slots[slot].waiting += 1;
+        self.waiting += 1;
+        self.demand(slot);
+    }
+
+    /// Whether requests wait on lanes of this slot.
+    pub fn has_waiting(&self, slot: usize) -> bool {
+        self.slots[slot].waiting > 0
+    }
+
+    /// Takes the request that waits on a lane.
+    pub fn take_waiting(&mut self, lane: usize) -> Option<Due> {
+        let Lane::Waiting(due) = self.lanes[lane] else { return None };
+        let slot = self.slot_of_lane(lane);
+        self.slots[slot].waiting -= 1;
+        self.waiting -= 1;
+        self.lanes[lane] = Lane::Free;
+        Some(due)
+    }
+
+    /// Drops every request that waits, and gives them.
+    pub fn abandon_waiting(&mut self) -> Vec<Due> {
+        let mut dropped: Vec<Due> =
+            (0..self.lanes.len()).filter_map(|lane| self.take_waiting(lane)).collect();
+        self.banks.iter_mut().for_each(|bank| dropped.extend(bank.waiting.drain(..)));
+        dropped
+    }
+
+    /// Asks for a connection in this slot.
+    pub fn demand(&mut self, slot: usize) {
+        let entry = &mut self.slots[slot];
+        if entry.connection.is_none() && !entry.demanded && !entry.resting {
+            entry.demanded = true;
+            self.demanded.push_back(slot);
+        }
+    }
+
+    /// Asks for a first connection to each origin of an open loop.
+    pub fn demand_first(&mut self) {
+        let first = self.banks.iter_mut().filter_map(|bank| bank.vacant.pop());
+        for slot in first.collect::<Vec<_>>() {
+            self.demand(slot);
+        }
+    }
+
+    /// Takes a free lane of an open connection.
+    pub fn take_idle(&mut self, bank: usize) -> Option<usize> {
+        self.banks[bank].idle.pop()
+    }
+
+    /// Puts a lane among the free ones of its bank.
+    pub fn park(&mut self, lane: usize) {
+        let bank = self.bank_of_lane(lane);
+        self.banks[bank].idle.push(lane);
+    }
+
+    /// Queues a request that any connection of the bank may carry.
+    pub fn queue(&mut self, bank: usize, due: Due) {
+        self.banks[bank].waiting.push_back(due);
+    }
+
+    /// Puts a request back that could not be sent; it is the next to go.
+    pub fn queue_first(&mut self, lane: usize, due: Due) {
+        let bank = self.bank_of_lane(lane);
+        self.banks[bank].waiting.push_front(due);
+    }
+
+    /// The next request that this lane may carry.
+    pub fn next_queued(&mut self, lane: usize) -> Option<Due> {
+        let bank = self.bank_of_lane(lane);
+        self.banks[bank].waiting.pop_front()
+    }
+
+    /// Requests that wait for a connection, on their lane or in the queue of a bank.
+    pub fn waiting(&self) -> usize {
+        self.waiting + self.banks.iter().map(|bank| bank.waiting.len()).sum::<usize>()
+    }
+
+    /// The oldest of the requests queued, when it was due.
+    pub fn oldest_queued(&self) -> Option<u64> {
+        self.banks.iter().filter_map(|bank| bank.waiting.front()).map(|due| due.intended_ns).min()
+    }
+
+    fn bank_of_lane(&self, lane: usize) -> usize {
+        lane / self.lanes_in_bank()
+    }
+
+    /// Begins to open what is asked for, as far as allowed; gives the number of attempts that failed at once.
+    pub fn open_connections(&mut self, poller: &Poller, now_ns: u64) -> u64 {
+        let mut failed = 0;
+        while self.connecting < MAX_CONNECTING {
+            let Some(slot) = self.demanded.pop_front() else { break };
+            self.slots[slot].demanded = false;
+            failed += u64::from(!self.open(slot, poller, now_ns));
+        }
+        for bank in 0..self.banks.len() {
+            failed += self.open_for_queued(bank, poller, now_ns);
+        }
+        failed
+    }
+
+    fn open_for_queued(&mut self, bank: usize, poller: &Poller, now_ns: u64) -> u64 {
+        let mut failed = 0;
+        let wanted = self.banks[bank].waiting.len().div_ceil(self.streams());
+        while self.connecting < wanted.min(MAX_CONNECTING) {
+            let Some(slot) = self.banks[bank].vacant.pop() else { break };
+            failed += u64::from(!self.open(slot, poller, now_ns));
+        }
+        failed
+    }
+
+    fn open(&mut self, slot: usize, poller: &Poller, now_ns: u64) -> bool {
+        let bank = &mut self.banks[slot / self.shape.slots];
+        let local = bank.locals.take_turn();
+        let connection = Connection::begin(&bank.origin, local, self.shape.speech, now_ns);
+        let entry = &mut self.slots[slot];
+        entry.generation = entry.generation.wrapping_add(1);
+        let token = u64::from(entry.generation) << 32 | slot as u64;
+        let registered = |c: &Connection| poller.register(c.stream(), token).is_ok();
+        entry.connection = connection.ok().filter(registered);
+        let begun = entry.connection.is_some();
+        if begun {
+            self.connecting += 1;
+        } else {
+            self.rest(slot);
+        }
         begun
     }
 
-    /// Takes a connected stream into a vacant slot and makes it idle.
-    pub fn adopt(&mut self, stream: TcpStream) {
-        let Some(slot) = self.vacant.pop() else { return };
-        let connection = Connection::established(stream, self.to_head_request);
-        if self.register(slot, connection) {
-            self.opened += 1;
-            self.park(slot);
-        }
-    }
-
-    /// Ends a handshake; false when it failed and the slot rests.
-    pub fn finish_connecting(&mut self, slot: usize) -> bool {
-        if self.connection(slot).finish_connecting().is_err() {
-            self.close(slot);
-            return false;
-        }
+    /// The connection in a slot can carry requests from now on.
+    pub fn opened_one(&mut self, slot: usize) {
+        let entry = &mut self.slots[slot];
+        let connection = entry.connection.as_ref().expect("it has just become ready");
+        entry.connect_ns = connection.connect_ns() + connection.tls_ns().unwrap_or(0);
         self.connecting -= 1;
         self.opened += 1;
-        true
     }
 
-    /// Closes the connection in a slot.
+    /// Closes the connection in a slot. A request that waits on one of its lanes goes over another: the next in
+    /// this slot, or any of the bank.
     pub fn close(&mut self, slot: usize) {
         let Some(connection) = self.slots[slot].connection.take() else { return };
-        match connection.state() {
-            State::Connecting { .. } => self.connecting -= 1,
-            State::Idle => self.idle.retain(|s| *s != slot),
-            State::Busy(_) => {}
+        let lanes = self.lanes_of(slot);
+        if self.shape.shared && self.has_waiting(slot) {
+            lanes.clone().for_each(|lane| self.queue_waiting(lane));
         }
-        let free = if connection.has_answered() { &mut self.vacant } else { &mut self.resting };
-        free.push(slot);
+        if connection.is_ready() {
+            let bank = &mut self.banks[slot / self.shape.slots];
+            bank.idle.retain(|lane| !lanes.contains(lane));
+        } else {
+            self.connecting -= 1;
+        }
+        if !connection.has_answered() {
+            self.rest(slot);
+            return;
+        }
+        self.become_vacant(slot);
+    }
+
+    fn queue_waiting(&mut self, lane: usize) {
+        if let Some(due) = self.take_waiting(lane) {
+            self.queue_first(lane, due);
+        }
+    }
+
+    fn rest(&mut self, slot: usize) {
+        self.slots[slot].resting = true;
+        self.resting.push(slot);
+    }
+
+    fn become_vacant(&mut self, slot: usize) {
+        if self.shape.shared {
+            self.banks[slot / self.shape.slots].vacant.push(slot);
+        } else if self.has_waiting(slot) {
+            self.demand(slot);
+        }
     }
 
     /// Lets the slots that rest be opened again.
     pub fn wake_resting(&mut self) {
-        self.vacant.append(&mut self.resting);
-    }
-
-    /// The slots whose handshake or exchange began before `since_ns`, and what they are doing.
-    pub fn begun_before(&self, since_ns: u64) -> Vec<(usize, State)> {
-        let late = |state: &State| match state {
-            State::Connecting { since_ns: begun } => *begun < since_ns,
-            State::Busy(Exchange { sent_ns, .. }) => *sent_ns < since_ns,
-            State::Idle => false,
-        };
-        let states = self.slots.iter().enumerate();
-        states
-            .filter_map(|(slot, s)| s.connection.as_ref().map(|c| (slot, c.state())))
-            .filter(|(_, state)| late(state))
-            .collect()
-    }
-
-    /// Puts a connection into a slot and asks for its events; without one, or without events, the slot rests.
-    fn register(&mut self, slot: usize, connection: io::Result<Connection>) -> bool {
-        let entry = &mut self.slots[slot];
-        entry.generation = entry.generation.wrapping_add(1);
-        let flags = EpollFlags::EPOLLIN
-            | EpollFlags::EPOLLOUT
-            | EpollFlags::EPOLLRDHUP
-            | EpollFlags::EPOLLET;
-        let event = EpollEvent::new(flags, u64::from(entry.generation) << 32 | slot as u64);
-        let is_registered = |c: &Connection| self.epoll.add(c.stream(), event).is_ok();
-        entry.connection = connection.ok().filter(is_registered);
-        if entry.connection.is_none() {
-            self.resting.push(slot);
+        for slot in std::mem::take(&mut self.resting) {
+            self.slots[slot].resting = false;
+            self.become_vacant(slot);
         }
-        entry.connection.is_some()
+    }
+
+    /// The slots whose handshake began before `since_ns`.
+    pub fn opening_since_before(&self, since_ns: u64) -> Vec<usize> {
+        let late = |slot: &Slot| {
+            slot.connection.as_ref().is_some_and(|c| !c.is_ready() && c.began_ns() < since_ns)
+        };
+        (0..self.slots.len()).filter(|slot| late(&self.slots[*slot])).collect()
+    }
+
+    /// The lanes whose request was sent before `since_ns`.
+    pub fn busy_since_before(&self, since_ns: u64) -> Vec<usize> {
+        let late =
+            |lane: &Lane| matches!(lane, Lane::Busy(exchange) if exchange.sent_ns < since_ns);
+        (0..self.lanes.len()).filter(|lane| late(&self.lanes[*lane])).collect()
     }
 }

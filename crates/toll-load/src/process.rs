@@ -13,7 +13,8 @@ use crate::engine::run_until;
 use crate::{LoadError, LoadEvent, LoadPlan};
 
 /// Reads one [`LoadPlan`], runs it and writes its [`LoadEvent`]s; the last one carries the report, or says
-/// why there is none. The exit code is 0 with a report and 1 without.
+/// why there is none. The exit code is 0 with a report and 1 without, or
+/// when nobody read it.
 pub fn serve(stdin: impl Read, stdout: impl Write + Send) -> ExitCode {
     let stop = AtomicBool::new(false);
     let (events, lines) = channel();
@@ -30,7 +31,7 @@ pub fn serve(stdin: impl Read, stdout: impl Write + Send) -> ExitCode {
         };
         emit(last);
         drop(events);
-        code
+        if stop.load(Ordering::Relaxed) { ExitCode::FAILURE } else { code }
     })
 }
 

@@ -7,6 +7,9 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use hdrhistogram::serialization::{Serializer as _, V2Serializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
+/// Version of [`LoadReport`].
+pub(crate) const REPORT_VERSION: u32 = 2;
+
 /// The parts of a trial's load, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -89,7 +92,7 @@ pub struct LoadReport {
 }
 
 /// One self-check of the instrument.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Check {
     /// Short name, `send-lag`, `own-cpu`, `littles-law`, `connections`, `schedule`, `errors`.
     pub name: String,
@@ -169,9 +172,9 @@ pub struct PhaseReport {
     /// Failed requests by kind; for `connect` and `tls`, failed attempts (the request waits for another
     /// connection).
     pub errors: BTreeMap<ErrorKind, u64>,
-    /// Bytes written, heads and TLS included.
+    /// Bytes written, heads included; what TLS adds is not.
     pub bytes_out: u64,
-    /// Bytes read, heads and TLS included.
+    /// Bytes read, heads included; what TLS adds is not.
     pub bytes_in: u64,
     /// Bytes of request bodies.
     pub body_bytes_out: u64,
@@ -299,6 +302,12 @@ impl Histogram {
         // A histogram that came in as JSON may have been made for a wider range.
         self.0.auto(true);
         self.0.add(&other.0).expect("a histogram that grows holds any other");
+    }
+
+    /// Takes out values that were counted here, and counts others instead.
+    pub(crate) fn replace(&mut self, counted: &Histogram, instead: &Histogram) {
+        self.0.subtract(&counted.0).expect("only what was counted is taken out");
+        self.merge(instead);
     }
 
     /// Forgets all values.

@@ -1,38 +1,65 @@
 //! Turns an arrival law into the instants at which requests are due. Knows nothing of sockets or clocks.
 //!
 //! Instants are computed from the number of the request, never as "the last one plus an interval": a late
-//! request does not move those that follow it, and the rate does not drift.
+//! request does not move those that follow it, and the rate does not drift. Two parts are composed: how many
+//! arrivals are to be expected up to a due time (whole numbers, or a Poisson process of rate one), and the
+//! instant at which the integral of the rate passes that number. Mapping a process of rate one through that
+//! inverse gives a Poisson process of any rate: Çinlar, "Introduction to Stochastic Processes" (1975),
+//! section 4.7; Lewis & Shedler, "Simulation of nonhomogeneous Poisson processes by thinning" (1979), name it
+//! time-scale transformation.
+
+mod clients;
+mod profile;
+mod rate;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
-use crate::clock::SECOND_NS;
+use self::profile::{Line, rate_lines};
+use self::rate::{ARRIVAL, CumulativeRate};
 use crate::{Arrivals, LoadError, Spacing};
 
-/// Due times in nanoseconds since the schedule began, in order, without end.
+pub(crate) use self::profile::nanoseconds;
+pub(crate) use self::{clients::Clients, profile::Stages};
+
+/// Arrivals `first`, `first + stride`, … of a schedule that several event loops share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slice {
+    /// Number of the first one, from zero.
+    pub first: u64,
+    /// Slices that share the schedule, at least one.
+    pub stride: u64,
+}
+
+/// Due times in nanoseconds since the phase began, in order; ends when the rate stays zero for ever.
 #[derive(Debug, Clone)]
-pub(crate) enum Schedule {
-    /// Evenly spaced; the first is due at zero.
-    Constant { rate: Rate, next: u64 },
-    /// A Poisson process. ChaCha8, because its numbers are the same in every version and on every machine.
-    Poisson { rate: Rate, rng: Box<ChaCha8Rng>, elapsed_ns: f64 },
+pub(crate) struct Schedule {
+    numbers: Numbers,
+    rate: CumulativeRate,
 }
 
 impl Schedule {
-    /// The schedule of an arrival law; `seed` decides the gaps of a Poisson process.
+    /// A slice of the schedule of an arrival law; `seed` decides a Poisson process, the same in every slice.
     ///
     /// # Errors
-    /// When the rate is not a number from 0.000001 to 10,000,000 per second.
-    pub fn new(arrivals: &Arrivals, seed: u64) -> Result<Schedule, LoadError> {
-        let rate_per_s = arrivals.rate_per_s.highest();
-        Ok(match arrivals.spacing {
-            Spacing::Even => Schedule::Constant { rate: Rate::per_second(rate_per_s)?, next: 0 },
-            Spacing::Poisson => Schedule::Poisson {
-                rate: Rate::per_second(rate_per_s)?,
-                rng: Box::new(ChaCha8Rng::seed_from_u64(seed)),
-                elapsed_ns: 0.0,
-            },
-        })
+    /// When the rate's profile cannot be followed, or is zero everywhere.
+    pub fn new(arrivals: &Arrivals, seed: u64, slice: Slice) -> Result<Schedule, LoadError> {
+        let lines = rate_lines(&arrivals.rate_per_s)?;
+        Ok(Schedule::follow(lines, Numbers::new(arrivals.spacing, seed, slice)))
+    }
+
+    /// The same for a rate that stays what it is at the profile's begin; empty when it is zero there.
+    ///
+    /// # Errors
+    /// As [`Schedule::new`].
+    pub fn at_begin(arrivals: &Arrivals, seed: u64, slice: Slice) -> Result<Schedule, LoadError> {
+        let first = rate_lines(&arrivals.rate_per_s)?[0].from;
+        let lines = vec![Line::for_ever(0, first)];
+        Ok(Schedule::follow(lines, Numbers::new(arrivals.spacing, seed, slice)))
+    }
+
+    fn follow(lines: Vec<Line>, numbers: Numbers) -> Schedule {
+        Schedule { numbers, rate: CumulativeRate::new(lines) }
     }
 }
 
@@ -40,52 +67,58 @@ impl Iterator for Schedule {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
-        Some(match self {
-            Schedule::Constant { rate, next } => {
-                let due = rate.due_ns(*next);
-                *next += 1;
-                due
-            }
-            Schedule::Poisson { rate, rng, elapsed_ns } => {
-                *elapsed_ns += exponential(rng) * rate.mean_gap_ns();
-                *elapsed_ns as u64
-            }
-        })
+        let passed = self.numbers.next();
+        self.rate.instant_past(passed)
     }
 }
 
-/// An arrival rate in whole millionths of a request per second, so that due times are integer arithmetic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rate {
-    micro_per_s: u64,
+/// Up to each due time, how many arrivals are to be expected; in parts of an [`ARRIVAL`], so that sums are exact.
+#[derive(Debug, Clone)]
+enum Numbers {
+    /// Whole ones: 0, 1, 2, …
+    Even { next: u128, step: u128 },
+    /// A Poisson process of rate one. ChaCha8, because its numbers are the same in every version and on every
+    /// machine. Every slice draws all of them: the union of the slices is the whole.
+    Poisson { rng: Box<ChaCha8Rng>, sum: u128, skip: u64, stride: u64 },
 }
 
-impl Rate {
-    const MICRO: f64 = 1e6;
-    const HIGHEST_PER_S: f64 = 1e7;
-
-    fn per_second(rate_per_s: f64) -> Result<Rate, LoadError> {
-        let micro = (rate_per_s * Self::MICRO).round();
-        if !(1.0..=Self::HIGHEST_PER_S * Self::MICRO).contains(&micro) {
-            return Err(LoadError::BadRate { rate_per_s });
+impl Numbers {
+    fn new(spacing: Spacing, seed: u64, Slice { first, stride }: Slice) -> Numbers {
+        match spacing {
+            Spacing::Even => Numbers::Even {
+                next: u128::from(first) * ARRIVAL,
+                step: u128::from(stride) * ARRIVAL,
+            },
+            Spacing::Poisson => Numbers::Poisson {
+                rng: Box::new(ChaCha8Rng::seed_from_u64(seed)),
+                sum: 0,
+                skip: first,
+                stride,
+            },
         }
-        Ok(Rate { micro_per_s: micro as u64 })
     }
 
-    /// When arrival number `k` (from zero) is due: floor(k / rate), nanoseconds.
-    fn due_ns(self, k: u64) -> u64 {
-        let due = u128::from(k) * u128::from(SECOND_NS) * 1_000_000 / u128::from(self.micro_per_s);
-        u64::try_from(due).unwrap_or(u64::MAX)
-    }
-
-    fn mean_gap_ns(self) -> f64 {
-        SECOND_NS as f64 * Self::MICRO / self.micro_per_s as f64
+    fn next(&mut self) -> u128 {
+        match self {
+            Numbers::Even { next, step } => {
+                let number = *next;
+                *next += *step;
+                number
+            }
+            Numbers::Poisson { rng, sum, skip, stride } => {
+                *sum += (0..=*skip).map(|_| exponential_gap(rng)).sum::<u128>();
+                *skip = *stride - 1;
+                *sum
+            }
+        }
     }
 }
 
-/// An exponentially distributed number with mean one.
-fn exponential(rng: &mut ChaCha8Rng) -> f64 {
-    -(-uniform(rng)).ln_1p()
+/// An exponentially distributed number with mean one [`ARRIVAL`].
+fn exponential_gap(rng: &mut ChaCha8Rng) -> u128 {
+    // A number of 53 bits below one is at most 1 - 2^-53: the gap is below 37 arrivals, which fits.
+    let gap = -(-uniform(rng)).ln_1p();
+    u128::from((gap * ARRIVAL as f64) as u64)
 }
 
 /// A uniformly distributed number in 0..1, from the 53 bits that a double can hold.
@@ -94,83 +127,4 @@ pub(crate) fn uniform(rng: &mut ChaCha8Rng) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn constant(rate_per_s: f64) -> Schedule {
-        Schedule::new(&Arrivals::even(rate_per_s), 0).unwrap()
-    }
-
-    fn poisson(rate_per_s: f64, seed: u64) -> Schedule {
-        Schedule::new(&Arrivals::poisson(rate_per_s), seed).unwrap()
-    }
-
-    #[test]
-    fn constant_arrivals_are_due_at_the_exact_instants() {
-        let table: [(f64, &[u64]); 4] = [
-            (1.0, &[0, 1_000_000_000, 2_000_000_000]),
-            (3.0, &[0, 333_333_333, 666_666_666, 1_000_000_000]),
-            (0.5, &[0, 2_000_000_000]),
-            (10_000_000.0, &[0, 100, 200]),
-        ];
-        for (rate, due) in table {
-            let got: Vec<u64> = constant(rate).take(due.len()).collect();
-            assert_eq!(got, due, "at {rate}/s");
-        }
-    }
-
-    #[test]
-    fn a_constant_rate_does_not_drift_in_a_day() {
-        let rate = Rate::per_second(7.0).unwrap();
-        assert_eq!(rate.due_ns(7 * 86_400), 86_400 * SECOND_NS);
-    }
-
-    #[test]
-    fn rates_that_make_no_schedule_are_refused() {
-        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-7, 2e7] {
-            assert!(Rate::per_second(rate).is_err(), "{rate}");
-        }
-    }
-
-    #[test]
-    fn poisson_arrivals_follow_from_the_seed() {
-        let of_seed = |seed| poisson(100.0, seed).take(50).collect::<Vec<_>>();
-        assert_eq!(of_seed(1), of_seed(1));
-        assert_ne!(of_seed(1), of_seed(2));
-    }
-
-    #[test]
-    fn poisson_gaps_have_the_mean_and_the_spread_of_an_exponential() {
-        let due: Vec<u64> = poisson(1_000.0, 7).take(100_000).collect();
-        let gaps: Vec<f64> = due.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
-        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-        // Standard error of the mean is 0.3 % here; four of them.
-        assert!((mean / 1e6 - 1.0).abs() < 0.013, "mean gap {mean} ns");
-        assert!((variance.sqrt() / mean - 1.0).abs() < 0.03, "spread {}", variance.sqrt());
-    }
-
-    proptest! {
-        #[test]
-        fn no_constant_arrival_is_early_or_a_nanosecond_late(
-            micro_per_s in 1_u64..=10_000_000_000_000,
-            k in 0_u64..1_000_000_000_000,
-        ) {
-            let exact = u128::from(k) * 1_000_000_000_000_000;
-            let due = u128::from(Rate { micro_per_s }.due_ns(k));
-            prop_assume!(due < u128::from(u64::MAX));
-            prop_assert!(due * u128::from(micro_per_s) <= exact);
-            prop_assert!((due + 1) * u128::from(micro_per_s) > exact);
-        }
-
-        #[test]
-        fn arrivals_are_in_order(rate in 0.1_f64..1e6, seed: u64) {
-            for schedule in [constant(rate), poisson(rate, seed)] {
-                let due: Vec<u64> = schedule.take(200).collect();
-                prop_assert!(due.is_sorted());
-            }
-        }
-    }
-}
+mod tests;

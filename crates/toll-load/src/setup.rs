@@ -1,41 +1,39 @@
-//! Turns a [`LoadPlan`] into what the engine works with: checked numbers, a request, a first connection.
+//! Turns a [`LoadPlan`] into what the event loops work with: checked numbers and origins to connect to.
 
-use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use crate::clock::SECOND_NS;
+use crate::connection::Speech;
 use crate::error::kernel;
-use crate::http::Request;
-use crate::releases::{Bound, Releases};
-use crate::schedule::Schedule;
-use crate::{LoadError, LoadModel, LoadPlan, Stop};
+use crate::pool::Shape;
+use crate::requests::{Numbers, Requests};
+use crate::schedule::{Clients, Slice, Stages, nanoseconds};
+use crate::transport::Origin;
+use crate::{Iteration, LoadError, LoadModel, LoadPlan, Profile, Protocol, Reuse, Stop};
 
 /// Files that the process has open besides its connections.
-const OWN_FILES: u64 = 32;
-/// The longest duration in a plan, seconds: a week.
-const LONGEST_S: f64 = 604_800.0;
+const OWN_FILES: u64 = 64;
 
 /// A plan that can be carried out.
 #[derive(Debug)]
-pub(crate) struct Setup {
-    /// The request that is sent again and again.
-    pub request: Request,
-    /// Connections at most.
-    pub connections: usize,
-    /// When requests are due; `None` in a closed loop.
-    pub schedule: Option<Schedule>,
+pub(crate) struct Setup<'a> {
+    /// What was asked for.
+    pub plan: &'a LoadPlan,
+    /// Where connections go, in the order in which the targets name them.
+    pub origins: Vec<Origin>,
+    /// Time that names took to resolve.
+    pub resolved_in: Duration,
+    /// Stages of the profile.
+    pub stages: Stages,
     /// Longest wait for an answer, nanoseconds.
     pub timeout_ns: u64,
     /// Shortest warm-up, nanoseconds.
     pub warm_up_min_ns: u64,
     /// Longest warm-up, nanoseconds.
     pub warm_up_max_ns: u64,
-    /// Seed of every random choice.
-    pub seed: u64,
-    /// Length of the measured phase.
+    /// Length of the measured phase, in all event loops together.
     pub length: Length,
 }
 
@@ -48,55 +46,131 @@ pub(crate) enum Length {
     Requests(u64),
 }
 
-impl Setup {
-    /// Checks every number of the plan.
+impl<'a> Setup<'a> {
+    /// Checks the whole plan and finds the addresses of its hosts.
     ///
     /// # Errors
-    /// When the plan asks for what cannot be done.
-    pub fn new(plan: &LoadPlan) -> Result<Setup, LoadError> {
-        let (connections, schedule) = match &plan.model {
-            LoadModel::Closed { clients, .. } => {
-                (at_least_one("clients", clients.highest() as u32)?, None)
-            }
-            LoadModel::Open { arrivals, max_connections } => (
-                at_least_one("max_connections", *max_connections)?,
-                Some(Schedule::new(arrivals, plan.seed)?),
-            ),
-        };
+    /// When the plan asks for what cannot be done, or a host has no address.
+    pub fn new(plan: &'a LoadPlan) -> Result<Setup<'a>, LoadError> {
         let (min_s, max_s) = (plan.warm_up.min_s, plan.warm_up.max_s);
         if min_s > max_s {
             return Err(LoadError::WarmUpBounds { min_s, max_s });
         }
-        Ok(Setup {
-            request: Request::new(&plan.targets[0])?,
-            connections: connections as usize,
-            schedule,
+        let mut setup = Setup {
+            plan,
+            origins: Vec::new(),
+            resolved_in: Duration::ZERO,
+            stages: Stages::new(profile(&plan.model)),
             timeout_ns: at_least_one("timeout_ms", plan.timeout_ms)?.saturating_mul(1_000_000),
             warm_up_min_ns: nanoseconds("warm_up.min_s", min_s)?,
             warm_up_max_ns: nanoseconds("warm_up.max_s", max_s)?,
-            seed: plan.seed,
             length: match plan.stop {
                 Stop::AfterSeconds(s) => Length::Time(nanoseconds("stop.after_seconds", s)?),
                 Stop::AfterRequests(n) => Length::Requests(at_least_one("stop.after_requests", n)?),
             },
-        })
+        };
+        setup.check_counts()?;
+        // Made here once to find what is wrong with it before anything is sent.
+        let requests = setup.requests(0)?;
+        setup.find_origins(&requests)?;
+        Ok(setup)
     }
 
-    /// The releases of a phase of this length that begins at `begin_ns`.
-    pub fn releases(&self, length: Length, begin_ns: u64) -> Releases {
-        let bound = match length {
-            Length::Time(ns) => Bound::Until(begin_ns + ns),
-            Length::Requests(requests) => Bound::Requests(requests),
-        };
-        match &self.schedule {
-            None => Releases::closed(bound),
-            Some(schedule) => Releases::open(bound, schedule.clone(), begin_ns, self.connections),
+    fn check_counts(&self) -> Result<(), LoadError> {
+        let plan = self.plan;
+        at_least_one("threads", plan.threads)?;
+        at_least_one("streams", plan.connection.protocol.streams())?;
+        at_least_one("part.of", plan.part.of)?;
+        match &plan.model {
+            LoadModel::Closed { clients, iteration } => {
+                at_least_one("iteration.requests", iteration.requests)?;
+                nanoseconds("iteration.think_ms", iteration.think_ms / 1e3)?;
+                Clients::new(clients)?;
+            }
+            LoadModel::Open { arrivals, max_connections } => {
+                at_least_one("max_connections", *max_connections)?;
+                crate::schedule::Schedule::new(arrivals, plan.seed, self.slice(0))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn find_origins(&mut self, requests: &Requests) -> Result<(), LoadError> {
+        for key in requests.origins() {
+            let (origin, took) =
+                Origin::find(key.scheme, &key.host, key.port, &self.plan.connection)?;
+            self.resolved_in += took;
+            self.origins.push(self.reachable(origin)?);
+        }
+        Ok(())
+    }
+
+    /// Chooses the first of several addresses that accepts a connection.
+    fn reachable(&self, mut origin: Origin) -> Result<Origin, LoadError> {
+        let candidates = origin.addresses().to_vec();
+        let timeout = Duration::from_nanos(self.timeout_ns);
+        if candidates.len() > 1 {
+            let accepts = |address| TcpStream::connect_timeout(address, timeout).is_ok();
+            if let Some(address) = candidates.iter().find(|address| accepts(address)) {
+                origin.choose(*address);
+            }
+        }
+        Ok(origin)
+    }
+
+    /// The share of arrivals, clients and request numbers of one event loop.
+    pub fn slice(&self, thread: u32) -> Slice {
+        let part = self.plan.part;
+        Slice {
+            first: u64::from(part.index) + u64::from(part.of) * u64::from(thread),
+            stride: u64::from(part.of) * u64::from(self.plan.threads),
         }
     }
 
-    /// Connections to open before the load begins: all of a closed loop, one of an open loop that grows.
-    pub fn connections_at_begin(&self) -> usize {
-        if self.schedule.is_some() { 1 } else { self.connections }
+    /// The measured phase's length for one event loop.
+    pub fn length_of(&self, thread: u32) -> Length {
+        match self.length {
+            Length::Time(ns) => Length::Time(ns),
+            Length::Requests(all) => {
+                let Slice { first, stride } = self.slice(thread);
+                Length::Requests(all.saturating_sub(first).div_ceil(stride))
+            }
+        }
+    }
+
+    /// The requests of one event loop.
+    ///
+    /// # Errors
+    /// When a target cannot be sent.
+    pub fn requests(&self, thread: u32) -> Result<Requests, LoadError> {
+        let Slice { first, stride } = self.slice(thread);
+        let plan = self.plan;
+        let numbers = Numbers { first, stride };
+        Requests::new(&plan.targets, &plan.rows, &plan.connection, plan.seed, numbers)
+    }
+
+    /// The connections of one event loop, which has so many clients.
+    pub fn shape(&self, thread: u32, clients: usize) -> Shape {
+        let protocol = self.plan.connection.protocol;
+        let per_request = self.plan.connection.reuse == Reuse::PerRequest;
+        let streams = if per_request { 1 } else { protocol.streams() };
+        let (slots, shared) = match &self.plan.model {
+            LoadModel::Closed { iteration, .. } => {
+                let lanes = clients * iteration.requests as usize;
+                (lanes.div_ceil(streams as usize), false)
+            }
+            LoadModel::Open { max_connections, .. } => {
+                let Slice { first, stride } = self.slice(thread);
+                let share = u64::from(*max_connections).saturating_sub(first).div_ceil(stride);
+                (share.max(1) as usize, true)
+            }
+        };
+        let speech = Speech {
+            http2: protocol != Protocol::Http1,
+            grpc: matches!(protocol, Protocol::Grpc { .. }),
+            streams,
+        };
+        Shape { slots, shared, speech }
     }
 
     /// Makes sure that the process may open all its connections.
@@ -104,7 +178,7 @@ impl Setup {
     /// # Errors
     /// When the hard limit is lower.
     pub fn raise_file_limit(&self) -> Result<(), LoadError> {
-        let needed = self.connections as u64 + OWN_FILES;
+        let needed = self.most_connections() * self.origins.len() as u64 + OWN_FILES;
         let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(kernel("getrlimit"))?;
         if hard < needed {
             return Err(LoadError::OpenFileLimit { needed, limit: hard });
@@ -115,47 +189,37 @@ impl Setup {
         Ok(())
     }
 
-    /// Connects to the first of the target's addresses that answers.
-    ///
-    /// # Errors
-    /// When the host has no address, or none of them accepts a connection within the timeout.
-    pub fn connect(&self) -> Result<(SocketAddr, TcpStream), LoadError> {
-        let host = &self.request.host;
-        let unresolved = |source| LoadError::Resolve { host: host.clone(), source };
-        let addresses = (host.as_str(), self.request.port).to_socket_addrs();
-        let mut failure = unresolved(None);
-        for address in addresses.map_err(|error| unresolved(Some(error)))? {
-            match self.connect_to(address) {
-                Ok(stream) => return Ok((address, stream)),
-                Err(source) => failure = LoadError::Connect { address, source },
+    fn most_connections(&self) -> u64 {
+        match &self.plan.model {
+            LoadModel::Closed { clients, iteration } => {
+                clients.highest().ceil() as u64 * u64::from(iteration.requests)
             }
+            LoadModel::Open { max_connections, .. } => u64::from(*max_connections),
         }
-        Err(failure)
     }
+}
 
-    /// Connects and waits for it, at most for the timeout.
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn connect_to(&self, address: SocketAddr) -> io::Result<TcpStream> {
-        TcpStream::connect_timeout(&address, Duration::from_nanos(self.timeout_ns))
+/// What the load follows over time.
+pub(crate) fn profile(model: &LoadModel) -> &Profile {
+    match model {
+        LoadModel::Closed { clients, .. } => clients,
+        LoadModel::Open { arrivals, .. } => &arrivals.rate_per_s,
     }
+}
+
+/// Whether a client's next request follows its last answer at once.
+pub(crate) fn is_plain(iteration: Iteration) -> bool {
+    iteration == Iteration::default()
 }
 
 fn at_least_one<N: Copy + Into<u64>>(field: &'static str, number: N) -> Result<N, LoadError> {
     if number.into() == 0 { Err(LoadError::Zero { field }) } else { Ok(number) }
 }
 
-fn nanoseconds(field: &'static str, seconds: f64) -> Result<u64, LoadError> {
-    if !(0.0..=LONGEST_S).contains(&seconds) {
-        return Err(LoadError::BadDuration { field, seconds });
-    }
-    Ok((seconds * SECOND_NS as f64).round() as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::SECOND_NS;
 
     fn plan(json: &str) -> LoadPlan {
         let text = r#"{"targets": [{"url": "http://127.0.0.1:1"}], "model": {"closed": {"clients": [{"duration_s": 0, "from": 2, "to": 2}]}},
@@ -171,7 +235,8 @@ mod tests {
 
     #[test]
     fn numbers_become_nanoseconds() {
-        let setup = Setup::new(&plan(r#"{"stop": {"after_seconds": 0.25}}"#)).unwrap();
+        let plan = plan(r#"{"stop": {"after_seconds": 0.25}}"#);
+        let setup = Setup::new(&plan).unwrap();
         assert_eq!(setup.length, Length::Time(250_000_000));
         assert_eq!((setup.timeout_ns, setup.warm_up_max_ns), (100_000_000, SECOND_NS));
     }

@@ -5,19 +5,12 @@
 
 use memchr::memchr;
 
+use super::Answer;
+
 /// A head longer than this is refused, bytes.
 const MAX_HEAD: usize = 32 * 1024;
 /// A body longer than this is refused, bytes.
 const MAX_BODY: u64 = 256 * 1024 * 1024;
-
-/// What is kept of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Answer {
-    /// Status code, 100..=999.
-    pub status: u16,
-    /// Whether the connection may carry another request.
-    pub keep_alive: bool,
-}
 
 /// Why bytes are no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +23,9 @@ pub(crate) enum Fault {
     Truncated,
 }
 
+const NOTHING_YET: Answer =
+    Answer { status: 0, keep_alive: false, first_byte_ns: 0, body_bytes: 0, grpc_status: None };
+
 /// Reads the answers of one connection, one after the other.
 #[derive(Debug)]
 pub(crate) struct ResponseParser {
@@ -37,7 +33,6 @@ pub(crate) struct ResponseParser {
     state: State,
     answer: Answer,
     partial_head: Vec<u8>,
-    body_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,22 +57,29 @@ enum Chunk {
 }
 
 impl ResponseParser {
-    /// Reads answers to HEAD requests, or to all others.
-    pub fn new(to_head_request: bool) -> ResponseParser {
+    /// A parser at the begin of an answer.
+    pub fn new() -> ResponseParser {
         ResponseParser {
-            to_head_request,
+            to_head_request: false,
             state: State::Head,
-            answer: Answer { status: 0, keep_alive: false },
+            answer: NOTHING_YET,
             partial_head: Vec::new(),
-            body_bytes: 0,
         }
     }
 
-    /// Takes the next piece; gives the answer once it is complete.
+    /// The next answer is one to HEAD, or to another method.
+    pub fn expect(&mut self, to_head_request: bool) {
+        self.to_head_request = to_head_request;
+    }
+
+    /// Takes the next piece, which came at `now_ns`; gives the answer once it is complete.
     ///
     /// # Errors
     /// When the bytes are no answer, or more than one: nothing was asked that a second could answer.
-    pub fn feed(&mut self, mut piece: &[u8]) -> Result<Option<Answer>, Fault> {
+    pub fn feed(&mut self, mut piece: &[u8], now_ns: u64) -> Result<Option<Answer>, Fault> {
+        if self.answer.first_byte_ns == 0 {
+            self.answer.first_byte_ns = now_ns;
+        }
         while !piece.is_empty() && self.state != State::Complete {
             piece = self.step(piece)?;
         }
@@ -97,8 +99,7 @@ impl ResponseParser {
 
     fn finish(&mut self) -> Answer {
         self.state = State::Head;
-        self.body_bytes = 0;
-        self.answer
+        std::mem::replace(&mut self.answer, NOTHING_YET)
     }
 
     /// Consumes part of a piece that is not empty; gives the rest.
@@ -147,7 +148,8 @@ impl ResponseParser {
         if is_interim(head.status) {
             return Ok(());
         }
-        self.answer = Answer { status: head.status, keep_alive: head.keep_alive };
+        self.answer.status = head.status;
+        self.answer.keep_alive = head.keep_alive;
         let bodiless = self.to_head_request || matches!(head.status, 204 | 304);
         self.state = match head.framing {
             _ if bodiless => State::Complete,
@@ -215,8 +217,9 @@ impl ResponseParser {
     }
 
     fn count_body(&mut self, bytes: u64) -> Result<(), Fault> {
-        self.body_bytes = self.body_bytes.saturating_add(bytes);
-        if self.body_bytes > MAX_BODY { Err(Fault::Oversize) } else { Ok(()) }
+        let total = &mut self.answer.body_bytes;
+        *total = total.saturating_add(bytes);
+        if *total > MAX_BODY { Err(Fault::Oversize) } else { Ok(()) }
     }
 }
 

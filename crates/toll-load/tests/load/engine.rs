@@ -218,8 +218,8 @@ fn a_target_that_is_gone_is_tried_again_at_a_bounded_pace() {
     plan.timeout_ms = 500;
     let report = measured(&plan);
     let attempts = report.measure.errors[&ErrorKind::Connect];
-    // Two slots, one attempt each in every twentieth of a second.
-    assert!((4..=42).contains(&attempts), "{attempts} attempts");
+    // Two slots, one attempt each in every twentieth of a second, and half a second's grace at the end.
+    assert!((4..=62).contains(&attempts), "{attempts} attempts");
     assert!(report.measure.cpu_ns < 500_000_000, "{} ns of CPU time", report.measure.cpu_ns);
 }
 

@@ -2,59 +2,57 @@ use proptest::prelude::*;
 
 use super::*;
 
+const NOW_NS: u64 = 9;
+
+/// Status, and whether the connection lives on.
+type Seen = Result<(u16, bool), Fault>;
+
 /// What a whole connection's bytes come to, when they arrive in these pieces and then end.
-fn read_in_pieces(to_head: bool, pieces: &[&[u8]]) -> Result<Answer, Fault> {
-    let mut parser = ResponseParser::new(to_head);
+fn read_in_pieces(to_head: bool, pieces: &[&[u8]]) -> Seen {
+    let mut parser = ResponseParser::new();
+    parser.expect(to_head);
     let mut answer = None;
     for piece in pieces.iter().filter(|p| !p.is_empty()) {
         if answer.is_some() {
             return Err(Fault::Garbage);
         }
-        answer = parser.feed(piece)?;
+        answer = parser.feed(piece, NOW_NS)?;
     }
-    answer.map_or_else(|| parser.end_of_stream(), Ok)
+    let answer = answer.map_or_else(|| parser.end_of_stream(), Ok)?;
+    Ok((answer.status, answer.keep_alive))
 }
 
-fn read(text: &str) -> Result<Answer, Fault> {
+fn read(text: &str) -> Seen {
     read_in_pieces(false, &[text.as_bytes()])
 }
 
-fn kept(status: u16) -> Result<Answer, Fault> {
-    Ok(Answer { status, keep_alive: true })
+fn kept(status: u16) -> Seen {
+    Ok((status, true))
 }
 
-fn closed(status: u16) -> Result<Answer, Fault> {
-    Ok(Answer { status, keep_alive: false })
+fn closed(status: u16) -> Seen {
+    Ok((status, false))
 }
 
-const ANSWERS: &[(&str, Result<Answer, Fault>)] = &[
-    (
-        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
-        Ok(Answer { status: 200, keep_alive: true }),
-    ),
-    ("HTTP/1.1 200\r\ncontent-length:0\r\n\r\n", Ok(Answer { status: 200, keep_alive: true })),
+const ANSWERS: &[(&str, Seen)] = &[
+    ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", Ok((200, true))),
+    ("HTTP/1.1 200\r\ncontent-length:0\r\n\r\n", Ok((200, true))),
     (
         "HTTP/1.1 503 Busy\r\nConnection: foo, Close\r\nContent-Length: 2\r\n\r\nno",
-        Ok(Answer { status: 503, keep_alive: false }),
+        Ok((503, false)),
     ),
     (
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n5;x=y\r\nhello\r\n1A\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\nTrailer: 1\r\n\r\n",
-        Ok(Answer { status: 200, keep_alive: true }),
+        Ok((200, true)),
     ),
     (
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\nHTTP/1.1 201 Made\r\nContent-Length: 1\r\n\r\nx",
-        Ok(Answer { status: 201, keep_alive: true }),
+        Ok((201, true)),
     ),
-    ("HTTP/1.1 204 None\r\n\r\n", Ok(Answer { status: 204, keep_alive: true })),
-    (
-        "HTTP/1.1 304 Same\r\nContent-Length: 9\r\n\r\n",
-        Ok(Answer { status: 304, keep_alive: true }),
-    ),
-    ("HTTP/1.1 200 OK\r\n\r\nuntil the end", Ok(Answer { status: 200, keep_alive: false })),
-    (
-        "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx",
-        Ok(Answer { status: 200, keep_alive: false }),
-    ),
+    ("HTTP/1.1 204 None\r\n\r\n", Ok((204, true))),
+    ("HTTP/1.1 304 Same\r\nContent-Length: 9\r\n\r\n", Ok((304, true))),
+    ("HTTP/1.1 200 OK\r\n\r\nuntil the end", Ok((200, false))),
+    ("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", Ok((200, false))),
     ("SSH-2.0-OpenSSH\r\n", Err(Fault::Garbage)),
     ("HTTP/1.1 20x OK\r\n\r\n", Err(Fault::Garbage)),
     ("HTTP/1.1 200 OK\r\nno colon\r\n\r\n", Err(Fault::Garbage)),
@@ -118,12 +116,12 @@ fn a_head_without_end_is_refused() {
 
 #[test]
 fn one_parser_reads_answer_after_answer() {
-    let mut parser = ResponseParser::new(false);
+    let mut parser = ResponseParser::new();
     for status in [200, 404, 200] {
         let text = format!("HTTP/1.1 {status} X\r\nContent-Length: 3\r\n\r\nabc");
-        assert_eq!(parser.feed(&text.as_bytes()[..20]), Ok(None));
+        assert_eq!(parser.feed(&text.as_bytes()[..20], NOW_NS), Ok(None));
         assert_eq!(
-            parser.feed(&text.as_bytes()[20..]).map(|a| a.map(|a| a.status)),
+            parser.feed(&text.as_bytes()[20..], NOW_NS).map(|a| a.map(|a| a.status)),
             Ok(Some(status))
         );
     }
@@ -151,5 +149,17 @@ proptest! {
         let whole = read_in_pieces(false, &[bytes.as_bytes()]);
         let (left, right) = bytes.as_bytes().split_at(cut.min(bytes.len()));
         prop_assert_eq!(read_in_pieces(false, &[left, right]), whole);
+    }
+}
+
+#[test]
+fn the_first_byte_and_the_length_of_the_body_are_kept() {
+    let mut parser = ResponseParser::new();
+    let text =
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+    for number in 1..=2 {
+        assert_eq!(parser.feed(&text[..30], number * 100), Ok(None));
+        let answer = parser.feed(&text[30..], number * 100 + 50).unwrap().unwrap();
+        assert_eq!((answer.first_byte_ns, answer.body_bytes), (number * 100, 5));
     }
 }
