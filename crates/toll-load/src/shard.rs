@@ -83,6 +83,8 @@ pub(crate) struct Shard<'a> {
     next_sweep_ns: u64,
     per_request: bool,
     sends: u64,
+    /// Connections with requests that wait to be written together.
+    unflushed: Vec<usize>,
     first_failure: Option<LoadError>,
     is_refused: bool,
     scratch: Scratch,
@@ -132,6 +134,7 @@ impl<'a> Shard<'a> {
             next_sweep_ns: now_ns,
             per_request: plan.connection.reuse == Reuse::PerRequest,
             sends: 0,
+            unflushed: Vec::new(),
             first_failure: None,
             is_refused: false,
             scratch: Scratch { buffer: vec![0; BUFFER], completions: Vec::new(), now_ns },
@@ -350,6 +353,7 @@ impl<'a> Shard<'a> {
             Source::Clients(_) => self.release_clients(now_ns),
             Source::Arrivals { .. } => self.release_arrivals(now_ns),
         }
+        self.flush_all();
     }
 
     fn release_clients(&mut self, now_ns: u64) {
@@ -501,7 +505,7 @@ impl<'a> Shard<'a> {
                 return;
             }
         }
-        self.flush(slot);
+        self.flush_all();
     }
 
     /// A free lane of an open loop takes the request that has waited longest.
@@ -574,6 +578,7 @@ impl<'a> Shard<'a> {
         }
         self.send_waiting(slot, now_ns);
         self.flush(slot);
+        self.flush_all();
         for end in ended.drain(..) {
             self.account(&end, now_ns);
         }
@@ -676,6 +681,9 @@ impl<'a> Shard<'a> {
             bytes_out,
         };
         self.pool.occupy(lane, exchange);
+        if self.unflushed.last() != Some(&slot) && self.pool.connection(slot).has_unwritten() {
+            self.unflushed.push(slot);
+        }
         self.occupancy.enter(now_ns);
         self.last_exchange_ns = now_ns;
         self.sends += 1;
@@ -704,6 +712,13 @@ impl<'a> Shard<'a> {
         }
         if self.pool.connection(slot).flush().is_err() {
             self.break_off(slot, ErrorKind::Reset, now_ns());
+        }
+    }
+
+    /// Writes what the last sends have left to be written together.
+    fn flush_all(&mut self) {
+        while let Some(slot) = self.unflushed.pop() {
+            self.flush(slot);
         }
     }
 
