@@ -78,6 +78,7 @@ impl PhaseReport {
             stage.absorb(other);
         }
         self.cpu_ns += part.cpu_ns;
+        self.spun_ns += part.spun_ns;
         self.mean_in_flight += part.mean_in_flight;
         self.involuntary_switches += part.involuntary_switches;
     }

@@ -21,6 +21,10 @@ pub(crate) struct Poller {
     epoll: Epoll,
     timer: Timer,
     patience: Patience,
+    spun_ns: u64,
+    is_real_time: bool,
+    /// The due time that it slept for last.
+    slept_for_ns: u64,
     events: Vec<EpollEvent>,
 }
 
@@ -45,7 +49,15 @@ impl Poller {
         epoll.add(&timer, EpollEvent::new(edge, TIMER_TOKEN)).map_err(kernel("epoll_ctl"))?;
         epoll.add(call, EpollEvent::new(edge, CALL_TOKEN)).map_err(kernel("epoll_ctl"))?;
         let events = vec![EpollEvent::empty(); EVENTS];
-        Ok(Poller { epoll, timer, patience: Patience::new(idle), events })
+        Ok(Poller {
+            epoll,
+            timer,
+            patience: Patience::new(idle),
+            spun_ns: 0,
+            is_real_time: is_real_time(),
+            slept_for_ns: 0,
+            events,
+        })
     }
 
     /// Asks for all events of a stream, once; each tells of a change.
@@ -60,25 +72,32 @@ impl Poller {
         self.epoll.add(stream, EpollEvent::new(all, token))
     }
 
-    /// How long before a due time the loop must be awake, nanoseconds.
-    pub fn margin_ns(&self) -> u64 {
-        self.timer.margin_ns()
-    }
-
-    /// Waits for events until `wake_ns` at the latest; gives their number.
+    /// Waits for events until `due_ns`, sharp, or `alarm_ns`, about; gives their number. Shortly before `due_ns`
+    /// it only looks for them: a sleeper would be woken late.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
-    pub fn wait(&mut self, wake_ns: u64, now_ns: u64) -> Result<usize, LoadError> {
+    pub fn wait(&mut self, due_ns: u64, alarm_ns: u64, now_ns: u64) -> Result<usize, LoadError> {
+        let wake_ns = alarm_ns.min(due_ns.saturating_sub(self.margin_ns(due_ns, now_ns)));
         if wake_ns <= now_ns {
-            return self.poll(EpollTimeout::ZERO);
+            return self.look_until(due_ns.min(alarm_ns.max(now_ns)), now_ns);
         }
-        let found = self.look_again(wake_ns, now_ns)?;
-        if found > 0 || self.patience.never_sleeps() {
-            return Ok(found);
+        let budget_ns = self.patience.budget_ns();
+        if budget_ns > 0 {
+            let found = self.look_until(wake_ns.min(now_ns.saturating_add(budget_ns)), now_ns)?;
+            self.patience.learn(found > 0);
+            if found > 0 || self.patience.never_sleeps() {
+                return Ok(found);
+            }
         }
+        self.slept_for_ns = due_ns;
         self.timer.arm(wake_ns)?;
         self.poll(EpollTimeout::NONE)
+    }
+
+    /// Time spent looking for events in vain so far, nanoseconds: CPU time that the load did not need.
+    pub fn spun_ns(&self) -> u64 {
+        self.spun_ns
     }
 
     /// The event with this number of those found last.
@@ -94,17 +113,28 @@ impl Poller {
         }
     }
 
-    fn look_again(&mut self, wake_ns: u64, now_ns: u64) -> Result<usize, LoadError> {
-        let budget_ns = self.patience.budget_ns();
-        if budget_ns == 0 {
-            return Ok(0);
+    /// How long before a due time to stop sleeping. The kernel takes the CPU for 50 ms from a real-time thread that
+    /// has not slept for 95 % of a second (sched(7)): such a thread sleeps half of the time that it has, once.
+    fn margin_ns(&self, due_ns: u64, now_ns: u64) -> u64 {
+        let margin_ns = self.timer.margin_ns();
+        if self.is_real_time && self.slept_for_ns != due_ns {
+            margin_ns.min(due_ns.saturating_sub(now_ns) / 2)
+        } else {
+            margin_ns
         }
-        let end_ns = wake_ns.min(now_ns.saturating_add(budget_ns));
+    }
+
+    /// Looks for events again and again, at least once.
+    fn look_until(&mut self, end_ns: u64, begin_ns: u64) -> Result<usize, LoadError> {
+        let mut looked_ns = begin_ns;
         loop {
             let found = self.poll(EpollTimeout::ZERO)?;
-            let over = crate::clock::now_ns() >= end_ns;
-            if found > 0 || over {
-                self.patience.learn(found > 0);
+            if found == 0 {
+                let now_ns = now_ns();
+                self.spun_ns += now_ns - looked_ns;
+                looked_ns = now_ns;
+            }
+            if found > 0 || looked_ns >= end_ns {
                 return Ok(found);
             }
         }
@@ -116,6 +146,17 @@ impl Poller {
             result => result.map_err(kernel("epoll_wait")),
         }
     }
+}
+
+/// Whether this thread runs under a real-time policy (proc_pid_stat(5), field 41).
+fn is_real_time() -> bool {
+    let policy = |stat: String| {
+        let (_, fields) = stat.rsplit_once(')')?;
+        fields.split_ascii_whitespace().nth(41 - 3)?.parse::<u32>().ok()
+    };
+    let policy = std::fs::read_to_string("/proc/thread-self/stat").ok().and_then(policy);
+    // SCHED_OTHER, SCHED_BATCH and SCHED_IDLE are not.
+    policy.is_some_and(|policy| ![0, 3, 5].contains(&policy))
 }
 
 /// How long to look again before sleeping. To sleep and to be woken costs more CPU time than a few

@@ -24,6 +24,8 @@ pub(crate) struct Recorder {
     begin_ns: u64,
     end_ns: u64,
     usage: Usage,
+    /// Of the event loop: at the begin of the phase, then in the phase.
+    spun_ns: u64,
     sent: u64,
     done: u64,
     completed: u64,
@@ -108,6 +110,7 @@ impl Recorder {
             begin_ns: 0,
             end_ns: 0,
             usage: Usage::default(),
+            spun_ns: 0,
             sent: 0,
             done: 0,
             completed: 0,
@@ -134,14 +137,16 @@ impl Recorder {
     }
 
     /// The phase begins, and with it its first interval.
-    pub fn begin(&mut self, begin_ns: u64) {
+    pub fn begin(&mut self, begin_ns: u64, spun_ns: u64) {
+        self.spun_ns = spun_ns;
         self.begin_ns = begin_ns;
         self.end_ns = begin_ns;
         self.usage = Usage::of_this_thread();
     }
 
     /// The phase ended at `end_ns`; answers may still come in.
-    pub fn end(&mut self, end_ns: u64, mean_in_flight: f64) {
+    pub fn end(&mut self, end_ns: u64, mean_in_flight: f64, spun_ns: u64) {
+        self.spun_ns = spun_ns - self.spun_ns;
         self.end_ns = end_ns;
         self.usage = Usage::of_this_thread().since(self.usage);
         self.mean_in_flight = mean_in_flight;
@@ -310,6 +315,7 @@ impl Recorder {
             stages: stage_reports(self.stages, &self.bounds, profile),
             series: Vec::new(),
             cpu_ns: self.usage.cpu_ns,
+            spun_ns: self.spun_ns,
             mean_in_flight: self.mean_in_flight,
             involuntary_switches: self.usage.involuntary_switches,
         }
@@ -378,12 +384,12 @@ mod tests {
 
     fn recorder(open_loop: bool) -> Recorder {
         let mut recorder = Recorder::new(2, open_loop, &Stages::new(&Profile::constant(1.0)));
-        recorder.begin(0);
+        recorder.begin(0, 0);
         recorder
     }
 
     fn finished(mut recorder: Recorder) -> PhaseReport {
-        recorder.end(SECOND_NS, 0.0);
+        recorder.end(SECOND_NS, 0.0, 0);
         recorder.into_report(Histogram::new(), &[])
     }
 
@@ -450,7 +456,7 @@ mod tests {
             earlier.merge(&taken.latency);
         }
         recorder.done(&exchange(0, 0), 110 * US, &answer(503, 110));
-        recorder.end(SECOND_NS, 0.0);
+        recorder.end(SECOND_NS, 0.0, 0);
         let report = recorder.into_report(earlier, &[]);
         assert_eq!((report.latency.count(), report.service_time.count()), (5, 5));
         assert_eq!(report.statuses, BTreeMap::from([(200, 4), (503, 1)]));
@@ -461,14 +467,14 @@ mod tests {
         let stage = |from, to| Stage { duration_s: 1.0, from, to };
         let profile = Profile { stages: vec![stage(1.0, 1.0), stage(5.0, 5.0)] };
         let mut recorder = Recorder::new(1, false, &Stages::new(&profile));
-        recorder.begin(0);
+        recorder.begin(0, 0);
         let second = SECOND_NS / US;
         for intended_us in [0, second - 1, second, 3 * second] {
             let done_us = intended_us + 700;
             recorder.done(&exchange(intended_us, intended_us), done_us * US, &answer(200, done_us));
         }
         recorder.failed(&exchange(10, 10), ErrorKind::Reset);
-        recorder.end(2 * SECOND_NS, 0.0);
+        recorder.end(2 * SECOND_NS, 0.0, 0);
         let stages = recorder.into_report(Histogram::new(), &profile.stages).stages;
         let counts: Vec<_> = stages.iter().map(|s| (s.from, s.done, s.failed)).collect();
         assert_eq!(counts, [(1.0, 2, 1), (5.0, 2, 0)]);
@@ -479,7 +485,7 @@ mod tests {
     fn an_answer_after_the_end_still_counts() {
         let mut recorder = recorder(true);
         recorder.sent(&exchange(10, 10), 0, false, 0);
-        recorder.end(SECOND_NS, 0.0);
+        recorder.end(SECOND_NS, 0.0, 0);
         let late_us = 2 * SECOND_NS / US;
         recorder.done(&exchange(10, 10), late_us * US, &answer(200, late_us));
         let report = recorder.into_report(Histogram::new(), &[]);

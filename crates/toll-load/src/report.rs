@@ -197,8 +197,12 @@ pub struct PhaseReport {
     pub stages: Vec<StageReport>,
     /// Four times a second, in order; empty in a merged report, since quantiles cannot be added.
     pub series: Vec<SeriesPoint>,
-    /// CPU time (user + system) of the engine's process in this phase, nanoseconds.
+    /// CPU time (user + system) of the event loops in this phase, nanoseconds.
     pub cpu_ns: u64,
+    /// Time that the event loops spent looking for events in vain, nanoseconds: part of `cpu_ns` that
+    /// the load did not need.
+    #[serde(default)]
+    pub spun_ns: u64,
     /// Mean requests in flight, sampled at instants independent of completions.
     pub mean_in_flight: f64,
     /// Involuntary context switches of the engine's process in this phase.

@@ -272,8 +272,9 @@ impl<'a> Shard<'a> {
                 0
             }
         };
+        let spun_ns = self.poller.spun_ns();
         let recorder = self.recorder(phase);
-        recorder.begin(begin_ns);
+        recorder.begin(begin_ns, spun_ns);
         recorder.at_work(wanted);
     }
 
@@ -291,9 +292,10 @@ impl<'a> Shard<'a> {
         self.budget.close();
         let mean_in_flight = self.occupancy.mean(end_ns);
         self.give_interval(end_ns);
+        let spun_ns = self.poller.spun_ns();
         let recorder = self.recorder(self.phase);
         recorder.never_sent(left);
-        recorder.end(end_ns, mean_in_flight);
+        recorder.end(end_ns, mean_in_flight, spun_ns);
     }
 
     fn is_over(&self, now_ns: u64) -> bool {
@@ -328,8 +330,8 @@ impl<'a> Shard<'a> {
         let before_ns = now_ns();
         self.release(before_ns);
         self.open_connections(before_ns);
-        let wake_ns = self.next_alarm_ns();
-        let count = self.poller.wait(wake_ns, now_ns())?;
+        let (due_ns, alarm_ns) = (self.next_due_ns(), self.next_alarm_ns());
+        let count = self.poller.wait(due_ns, alarm_ns, now_ns())?;
         let open_loop = matches!(self.source, Source::Arrivals { .. });
         for number in 0..count {
             let (source, flags) = self.poller.event(number);
@@ -436,11 +438,10 @@ impl<'a> Shard<'a> {
         }
     }
 
-    /// When the loop must be awake at the latest, nanoseconds.
-    fn next_alarm_ns(&mut self) -> u64 {
-        let margin_ns = self.poller.margin_ns();
+    /// When the next request is due, nanoseconds.
+    fn next_due_ns(&mut self) -> u64 {
         let room = self.pool.waiting() < self.pool.lanes_in_bank();
-        let release_ns = match &mut self.source {
+        let due_ns = match &mut self.source {
             Source::Clients(crew) => crew.next_alarm_ns(),
             // With no room left only an answer can help.
             Source::Arrivals { arriving: Some(arriving), .. } if room => {
@@ -448,8 +449,12 @@ impl<'a> Shard<'a> {
             }
             Source::Arrivals { .. } => None,
         };
-        let release_ns = release_ns.map_or(u64::MAX, |due| due.saturating_sub(margin_ns));
-        release_ns.min(self.next_sweep_ns).min(match self.phase {
+        due_ns.unwrap_or(u64::MAX)
+    }
+
+    /// When the loop must be awake for other reasons, nanoseconds.
+    fn next_alarm_ns(&mut self) -> u64 {
+        self.next_sweep_ns.min(match self.phase {
             _ if !self.has_begun => self.control.begin_ns(),
             Phase::Drain => u64::MAX,
             phase => {
