@@ -2,7 +2,7 @@
 
 TOLL := target/release/toll
 
-.PHONY: demo test lint fuzz build clean
+.PHONY: demo test lint bench fuzz build clean
 
 ## demo: install what is missing, build, measure what a sidecar pair costs
 demo:
@@ -28,6 +28,11 @@ fuzz:
 ## build: the command, for use
 build:
 	cargo build --release --locked
+
+## bench: compare `toll load` with other load generators, tables into bench/RESULTS.md (20 minutes, an idle machine)
+bench:
+	cargo build --release --locked --bin toll --bin toll-bench
+	target/release/toll-bench --write bench/RESULTS.md
 
 clean:
 	cargo clean

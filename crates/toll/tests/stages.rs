@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order of the flow.
-const STAGES: [&str; 8] = ["study", "event", "plan", "store", "run", "analysis", "report", "cli"];
+const STAGES: [&str; 9] =
+    ["study", "event", "plan", "store", "run", "analysis", "report", "load", "cli"];
 const LEAVES: [&str; 4] = ["toll-lab", "toll-load", "toll-service", "toll-stats"];
 
 #[test]

@@ -5,17 +5,21 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::load::arguments::{LoadArguments, MergeArguments};
+
 const EXAMPLES: &str = "\
 Examples:
   toll run mesher --quick          a first look, in under three minutes
   toll run mesher                  the built-in study on this machine
   toll run ./study.yaml --blocks 10
+  toll load -c 50 -z 30s http://localhost:8080/
   toll plan mesher                 what would run, and how the variants differ
   toll report runs/20261121-140312-mesher
   toll doctor                      what this machine can show, and what is missing
 
 Exit status: 0 done, 1 failed, 2 wrong command line or study file, 3 a variant
-has no valid trial, 130 interrupted (what was measured is kept).";
+has no valid trial, 99 a --fail-if of `toll load` was met, 130 interrupted
+(what was measured is kept).";
 
 /// A run is resumed as it was planned.
 const NOT_OF_A_RESUMED_RUN: [&str; 10] =
@@ -35,6 +39,10 @@ pub struct Arguments {
 pub enum Command {
     /// Run a study: bring the application up bare and with each data plane, load it, report
     Run(RunArguments),
+    /// Put load on a service: closed or open loop, HTTP/1.1, HTTP/2 or gRPC
+    Load(Box<LoadArguments>),
+    /// Merge the results of the parts of one load
+    Merge(MergeArguments),
     /// Print what a run would do: trials in order, rendered configurations, differences
     Plan(PlanArguments),
     /// List the built-in studies

@@ -18,6 +18,8 @@ use super::progress::Progress;
 use super::talk::{CliError, print, say, stdout_style};
 use crate::analysis;
 use crate::analysis::findings::Findings;
+use crate::load::arguments::{LoadArguments, MergeArguments};
+use crate::load::{self, Ending as LoadEnding, Outcome, Shell};
 use crate::plan::{self, Choices, Plan};
 use crate::report;
 use crate::run::{self, Ending, Session};
@@ -26,7 +28,7 @@ use crate::study::{self, Profile, Study};
 
 /// `toll run`.
 pub fn run(arguments: &RunArguments) -> Result<u8, CliError> {
-    let interrupt = catch_signals()?;
+    let interrupt = catch_signals(&OF_A_RUN)?;
     let (store, plan, lab) = match &arguments.resume {
         Some(run) => resumed(run)?,
         None => begun(arguments)?,
@@ -78,6 +80,40 @@ fn resumed(run: &Path) -> Result<(Store, Plan, Lab), CliError> {
     host.changes.iter().for_each(|change| say(&format!("warning: {change}")));
     store.write_host(&host)?;
     Ok((store, plan, lab))
+}
+
+/// `toll load`.
+pub fn load(arguments: &LoadArguments) -> Result<u8, CliError> {
+    let stop = catch_signals(&OF_A_LOAD)?;
+    conclude(load::load(arguments, &shell(&stop))?)
+}
+
+/// `toll merge`.
+pub fn merge(arguments: &MergeArguments) -> Result<u8, CliError> {
+    conclude(load::merge(arguments, &shell(&AtomicBool::new(false)))?)
+}
+
+fn shell(stop: &AtomicBool) -> Shell<'_> {
+    let (width, colour) = stdout_style();
+    Shell { say: &say, width, colour, stop }
+}
+
+fn conclude(outcome: Outcome) -> Result<u8, CliError> {
+    if let Some(text) = &outcome.text {
+        print(text)?;
+    }
+    match outcome.ending {
+        LoadEnding::Done => Ok(exit::DONE),
+        LoadEnding::Nothing(fault) => Err(fault.into()),
+        LoadEnding::Interrupted => {
+            say(if outcome.text.is_some() { "interrupted" } else { "interrupted: no summary" });
+            Ok(exit::INTERRUPTED)
+        }
+        LoadEnding::Crossed(conditions) => {
+            conditions.iter().for_each(|condition| say(&format!("failed: {condition}")));
+            Ok(exit::CROSSED)
+        }
+    }
 }
 
 /// `toll plan`.
@@ -269,18 +305,31 @@ fn default_dir(study: &str) -> PathBuf {
     Path::new("runs").join(format!("{time}-{study}"))
 }
 
+/// What is said to the first signal, and to the second.
+struct LastWords {
+    first: &'static str,
+    second: &'static str,
+}
+
+const OF_A_RUN: LastWords = LastWords {
+    first: "ending the trial and taking the lab down; once more to leave at once",
+    second: "left at once: `toll clean` or the next run removes what is still there",
+};
+const OF_A_LOAD: LastWords =
+    LastWords { first: "ending the load; once more to leave at once", second: "left at once" };
+
 /// The first signal ends the run in order, a second one at once: then the kernel ends what toll started.
-fn catch_signals() -> Result<Arc<AtomicBool>, CliError> {
+fn catch_signals(words: &'static LastWords) -> Result<Arc<AtomicBool>, CliError> {
     let interrupt = Arc::new(AtomicBool::new(false));
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(CliError::Signals)?;
     let heard = Arc::clone(&interrupt);
     std::thread::spawn(move || {
         for _ in signals.forever() {
             if heard.swap(true, Ordering::Relaxed) {
-                say("left at once: `toll clean` or the next run removes what is still there");
+                say(words.second);
                 std::process::exit(exit::INTERRUPTED.into());
             }
-            say("ending the trial and taking the lab down; once more to leave at once");
+            say(words.first);
         }
     });
     Ok(interrupt)

@@ -21,6 +21,8 @@ pub mod exit {
     pub const USAGE: u8 = 2;
     /// The run ended, but a variant has no valid trial under some load.
     pub const UNPROVEN: u8 = 3;
+    /// A condition of `--fail-if` was met; k6 uses the same status.
+    pub const CROSSED: u8 = 99;
     /// Interrupted; what was measured is kept.
     pub const INTERRUPTED: u8 = 130;
 }
@@ -30,6 +32,8 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
         Command::Run(arguments) => commands::run(&arguments),
+        Command::Load(arguments) => commands::load(&arguments),
+        Command::Merge(arguments) => commands::merge(&arguments),
         Command::Plan(arguments) => commands::plan(&arguments),
         Command::Studies => commands::studies(),
         Command::Study(arguments) => commands::study(&arguments),

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 
 use crate::cli::exit;
+use crate::load::LoadFault;
 use crate::plan::PlanError;
 use crate::run::RunError;
 use crate::store::StoreError;
@@ -46,6 +47,9 @@ pub enum CliError {
     /// The run's directory.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The load cannot be run, or gave nothing.
+    #[error(transparent)]
+    Load(#[from] LoadFault),
     /// stdout does not take the data.
     #[error("cannot write to stdout: {0}")]
     Output(io::Error),
@@ -69,6 +73,7 @@ impl CliError {
             Self::Part(error) => error.help(),
             Self::Run(error) => error.help(),
             Self::Store(error) => error.help(),
+            Self::Load(fault) => fault.help(),
             Self::Study(_) | Self::Unreadable { .. } | Self::Output(_) | Self::Signals(_) => None,
         }
     }
@@ -80,6 +85,7 @@ impl CliError {
             | Self::UnknownStudy { .. }
             | Self::Unreadable { .. }
             | Self::Plan(_) => exit::USAGE,
+            Self::Load(fault) if fault.is_usage() => exit::USAGE,
             _ => exit::FAILED,
         }
     }

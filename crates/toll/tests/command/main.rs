@@ -10,6 +10,7 @@ mod broken_path;
 mod clean_up;
 mod full_disk;
 mod left_behind;
+mod load;
 mod planning;
 mod process;
 mod run_dir;

@@ -1,0 +1,179 @@
+//! What keeps `toll load` and `toll merge` from doing what was asked for, and what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use toll_load::LoadError;
+
+/// Why there is no result, or none that counts.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadFault {
+    /// A file that was named cannot be read.
+    #[error("cannot read {path} ({what}): {source}")]
+    Unreadable {
+        /// What it was for.
+        what: &'static str,
+        /// As typed.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file is text of another kind than it should be.
+    #[error("{path}:{line}: {problem}")]
+    BadLine {
+        /// As typed.
+        path: PathBuf,
+        /// From one.
+        line: usize,
+        /// What is wrong there.
+        problem: String,
+        /// How it should be.
+        help: &'static str,
+    },
+    /// A file holds nothing of what it is for.
+    #[error("{path} holds no {what}")]
+    Empty {
+        /// As typed.
+        path: PathBuf,
+        /// What it should hold.
+        what: &'static str,
+    },
+    /// A header without a colon.
+    #[error("`{header}` is no header")]
+    BadHeader {
+        /// As typed.
+        header: String,
+    },
+    /// The longest warm-up is shorter than the shortest.
+    #[error("--warm-up-max is shorter than --warm-up")]
+    WarmUp,
+    /// The common start has passed.
+    #[error("the instant {instant} of --start-at has passed")]
+    StartPassed {
+        /// As typed.
+        instant: jiff::Timestamp,
+    },
+    /// Two forms without a file.
+    #[error("only one form of output fits on stdout")]
+    TwoOnStdout,
+    /// An output file.
+    #[error("cannot write {path}: {source}")]
+    Unwritable {
+        /// As typed.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The engine cannot carry the plan out.
+    #[error(transparent)]
+    Engine(#[from] LoadError),
+    /// Single requests of a merged result.
+    #[error("a merged result has no single requests to list")]
+    NoRows,
+    /// It ran, and nothing came back.
+    #[error("not one request was answered: {seen}")]
+    NothingAnswered {
+        /// The errors by kind.
+        seen: String,
+    },
+    /// A file is no result of a part.
+    #[error("{path} is no result that can be merged: {source}")]
+    NoResult {
+        /// As typed.
+        path: PathBuf,
+        /// Where the JSON is not as expected.
+        source: serde_json::Error,
+    },
+    /// Results of different loads.
+    #[error("{path} is the result of another load than {first}")]
+    OtherLoad {
+        /// The first file.
+        first: PathBuf,
+        /// The one that differs.
+        path: PathBuf,
+    },
+    /// The parts are not those of one whole.
+    #[error("these are not the parts of one load: {seen}")]
+    WrongParts {
+        /// Which are there.
+        seen: String,
+    },
+}
+
+impl LoadFault {
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::BadLine { help, .. } => (*help).into(),
+            Self::Empty { what, .. } => format!("give a file with at least one of the {what}"),
+            Self::BadHeader { .. } => "write it as 'name: value'".into(),
+            Self::WarmUp => "make --warm-up-max the longer one, or leave it out".into(),
+            Self::StartPassed { .. } => {
+                "choose an instant that leaves time to start every engine".into()
+            }
+            Self::TwoOnStdout => "give all but one of them a file: --output json=out.json".into(),
+            Self::Unwritable { .. } => "check that the folder exists and may be written to".into(),
+            Self::Engine(error) => return engine_help(error),
+            Self::NothingAnswered { .. } => {
+                "look at the service's log, and try the URL once with curl".into()
+            }
+            Self::NoResult { .. } => {
+                "merge the files that `toll load --part I/N --output json=FILE` wrote".into()
+            }
+            Self::OtherLoad { .. } => {
+                "start every part with the same arguments, --part apart".into()
+            }
+            Self::WrongParts { .. } => {
+                "give the file of each part once: 1/3, 2/3 and 3/3 of three".into()
+            }
+            Self::NoRows => "have every part list its own, and concatenate the files".into(),
+            Self::Unreadable { .. } => return None,
+        })
+    }
+
+    /// Whether what was typed is to blame.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Engine(error) => is_typed(error),
+            Self::Unwritable { .. } | Self::NothingAnswered { .. } => false,
+            _ => true,
+        }
+    }
+}
+
+/// The engine knows plans; here a command line was typed.
+fn engine_help(error: &LoadError) -> Option<String> {
+    match error {
+        LoadError::BadUrl { .. } => {
+            Some("write it as http://host:port/path or https://host:port/path".into())
+        }
+        LoadError::OpenFileLimit { needed, .. } => Some(format!(
+            "use fewer connections (-c, --max-connections), or raise the limit: ulimit -n {needed}"
+        )),
+        LoadError::NoRows { .. } => Some("give --rows FILE, a CSV file with a header line".into()),
+        // What is a key of the plan there is an option here.
+        error => Some(error.help()?.replace("set template to false", "leave --template out")),
+    }
+}
+
+/// Whether the engine complains of the plan, not of the world.
+fn is_typed(error: &LoadError) -> bool {
+    matches!(
+        error,
+        LoadError::BadUrl { .. }
+            | LoadError::BadMethod { .. }
+            | LoadError::BadHeader { .. }
+            | LoadError::BadRate { .. }
+            | LoadError::BadClients { .. }
+            | LoadError::BadRange { .. }
+            | LoadError::UnknownPlaceholder { .. }
+            | LoadError::UnclosedPlaceholder { .. }
+            | LoadError::UnknownColumn { .. }
+            | LoadError::NoRows { .. }
+            | LoadError::BadCell { .. }
+            | LoadError::BinaryTemplate
+            | LoadError::BadPem { .. }
+            | LoadError::BadCertificate { .. }
+            | LoadError::BadServerName { .. }
+    )
+}

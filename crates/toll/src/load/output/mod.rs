@@ -1,0 +1,179 @@
+//! Renders a finished load in the forms that scripts around other load generators parse.
+//!
+//! A form keeps the tool's labels, columns, order and units; what toll's figures mean differently stands in the
+//! form's own header. For all of them:
+//! - Figures are those of the measured phase; warm-up is left out.
+//! - Latency runs from the instant that a request was due, so waiting for a busy connection is part of it. It is
+//!   that of complete answers, where some tools mix in the time that failed requests took.
+//! - A refused connection is a failed attempt, not a failed request: the request waits for another connection.
+//! - Where toll has no such number stands what the tool prints when it has none.
+//!
+//! Prints nothing and reads nothing but its arguments.
+
+mod csv;
+mod hdr;
+mod hey;
+mod jmeter;
+mod json;
+mod k6;
+mod prometheus;
+mod status;
+#[cfg(test)]
+mod tests;
+mod vegeta;
+mod wrk;
+
+use std::io::{self, Write};
+
+use toll_load::{ErrorKind, Histogram, LoadPlan, PhaseReport, Sample};
+
+use super::Finished;
+
+/// A form of the whole result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportForm {
+    /// hey's text.
+    Hey,
+    /// wrk's text with `--latency`.
+    Wrk,
+    /// k6's end-of-test summary in full.
+    K6,
+    /// vegeta's text report.
+    Vegeta,
+    /// Plan, report and a flat summary.
+    Json,
+    /// HdrHistogram's percentile distribution.
+    Hdr,
+    /// Prometheus' text exposition.
+    Prometheus,
+}
+
+impl ReportForm {
+    /// The text, its last line ended.
+    pub fn render(self, load: Finished<'_>) -> String {
+        match self {
+            ReportForm::Hey => hey::render(load),
+            ReportForm::Wrk => wrk::render(load),
+            ReportForm::K6 => k6::render(load),
+            ReportForm::Vegeta => vegeta::render(load),
+            ReportForm::Json => json::render(load),
+            ReportForm::Hdr => hdr::render(load),
+            ReportForm::Prometheus => prometheus::render(load),
+        }
+    }
+}
+
+/// A form with a row for each request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowForm {
+    /// JMeter's result file.
+    JmeterCsv,
+    /// Toll's own columns.
+    Csv,
+}
+
+/// Writes a row for each request, as the samples come.
+#[derive(Debug)]
+pub struct RowWriter<W> {
+    out: W,
+    rows: Rows,
+}
+
+#[derive(Debug)]
+enum Rows {
+    Jmeter(jmeter::Rows),
+    Csv,
+}
+
+impl<W: Write> RowWriter<W> {
+    /// Writes the header.
+    ///
+    /// # Errors
+    /// What `out` refuses.
+    pub fn new(form: RowForm, plan: &LoadPlan, mut out: W) -> io::Result<RowWriter<W>> {
+        let (header, rows) = match form {
+            RowForm::JmeterCsv => (jmeter::HEADER, Rows::Jmeter(jmeter::Rows::new(plan))),
+            RowForm::Csv => (csv::HEADER, Rows::Csv),
+        };
+        writeln!(out, "{header}")?;
+        Ok(RowWriter { out, rows })
+    }
+
+    /// Writes the samples' rows, in their order.
+    ///
+    /// # Errors
+    /// What `out` refuses.
+    pub fn rows(&mut self, samples: &[Sample]) -> io::Result<()> {
+        for sample in samples {
+            match &self.rows {
+                Rows::Jmeter(rows) => rows.write(sample, &mut self.out)?,
+                Rows::Csv => csv::write(sample, &mut self.out)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands all rows on.
+    ///
+    /// # Errors
+    /// What `out` refuses.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// What several forms ask of a load.
+impl Finished<'_> {
+    fn measured(&self) -> &PhaseReport {
+        &self.report.measure
+    }
+
+    /// Length of the measured phase, seconds.
+    fn seconds(&self) -> f64 {
+        self.nanoseconds() as f64 / 1e9
+    }
+
+    fn nanoseconds(&self) -> u64 {
+        self.measured().end_ns.saturating_sub(self.measured().begin_ns)
+    }
+
+    /// Requests that failed; attempts to connect are not requests.
+    fn failed(&self) -> u64 {
+        let attempts = [ErrorKind::Connect, ErrorKind::Tls];
+        let errors = self.measured().errors.iter();
+        errors.filter(|(kind, _)| !attempts.contains(kind)).map(|(_, count)| count).sum()
+    }
+
+    /// Requests that came to an end, answered or failed.
+    fn requests(&self) -> u64 {
+        self.measured().done + self.failed()
+    }
+
+    /// Requests that came to an end per second. Answers count when they came within the phase: one that an
+    /// overloaded service gave later adds nothing to its throughput.
+    fn requests_per_s(&self) -> f64 {
+        self.per_second((self.measured().completed + self.failed()) as f64)
+    }
+
+    /// Complete answers with a status of 400 or more.
+    fn refused(&self) -> u64 {
+        self.measured().statuses.range(400..).map(|(_, count)| count).sum()
+    }
+
+    fn per_second(&self, amount: f64) -> f64 {
+        share(amount, self.seconds())
+    }
+}
+
+/// `part / whole`; zero of nothing is zero.
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// A step that only new connections take, as the tools count it that give it to every request: zero for those
+/// on a connection that was there already.
+fn of_every_request(of_connections: &Histogram, requests: u64) -> Histogram {
+    let mut all = of_connections.clone();
+    all.0.saturating_record_n(0, requests.saturating_sub(of_connections.count()));
+    all
+}
