@@ -99,7 +99,7 @@ fn toll(load: &Load, idle: &str) -> String {
         Protocol::Http1Tls => "--insecure".into(),
         Protocol::Http2Tls { streams } => format!("--insecure --http2 --streams {streams}"),
     };
-    let fixed = "load --output json --no-warm-up --threads 1";
+    let fixed = "load --output json --threads 1";
     format!("{fixed} --idle {idle} -z {seconds}s {pace} {protocol} URL")
 }
 
@@ -213,14 +213,8 @@ mod tests {
     #[test]
     fn each_client_is_asked_for_the_same_closed_loop_in_its_own_words() {
         let asked = [
-            (
-                Client::Toll,
-                "load --output json --no-warm-up --threads 1 --idle block -z 4s -c 50 URL",
-            ),
-            (
-                Client::TollAuto,
-                "load --output json --no-warm-up --threads 1 --idle auto -z 4s -c 50 URL",
-            ),
+            (Client::Toll, "load --output json --threads 1 --idle block -z 4s -c 50 URL"),
+            (Client::TollAuto, "load --output json --threads 1 --idle auto -z 4s -c 50 URL"),
             (Client::Wrk, "-t1 -c50 -d4s --latency URL"),
             (Client::H2load, "-t1 -c50 -D4 --h1 URL"),
             (

@@ -14,6 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use memchr::memmem;
+use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::socket::sockopt::ReceiveTimestampns;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
@@ -165,18 +166,25 @@ impl Loop {
     }
 
     fn wait(&self, events: &mut [EpollEvent]) -> io::Result<usize> {
-        let mut ready = self.epoll.wait(events, EpollTimeout::ZERO)?;
+        let mut ready = self.poll(events, EpollTimeout::ZERO)?;
         if ready > 0 {
             return Ok(ready);
         }
         let begin = Instant::now();
         while ready == 0 && begin.elapsed() < self.spin {
-            ready = self.epoll.wait(events, EpollTimeout::ZERO)?;
+            ready = self.poll(events, EpollTimeout::ZERO)?;
         }
         if ready == 0 {
-            ready = self.epoll.wait(events, self.sleep_limit())?;
+            ready = self.poll(events, self.sleep_limit())?;
         }
         Ok(ready)
+    }
+
+    fn poll(&self, events: &mut [EpollEvent], limit: EpollTimeout) -> io::Result<usize> {
+        match self.epoll.wait(events, limit) {
+            Err(Errno::EINTR) => Ok(0),
+            result => Ok(result?),
+        }
     }
 
     /// Epoll counts whole milliseconds; rounded down, so that a stall is not missed.

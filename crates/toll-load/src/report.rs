@@ -282,8 +282,17 @@ pub struct SeriesPoint {
 }
 
 /// An HDR histogram of nanoseconds (3 significant digits), in JSON as the base64 of its V2 form.
-#[derive(Clone, PartialEq)]
+///
+/// It has room for 33,792 counts, of which the kernel provides the pages that were written to. So what is empty
+/// is never copied, added or cleared: that would write zeros all over it.
+#[derive(PartialEq)]
 pub struct Histogram(pub hdrhistogram::Histogram<u64>);
+
+impl Clone for Histogram {
+    fn clone(&self) -> Histogram {
+        if self.0.is_empty() { Histogram::new() } else { Histogram(self.0.clone()) }
+    }
+}
 
 impl Histogram {
     /// Values above this, one hour, are recorded as this.
@@ -303,6 +312,9 @@ impl Histogram {
 
     /// Adds the other's counts to these; the result is what one histogram of all values would be.
     pub fn merge(&mut self, other: &Histogram) {
+        if other.0.is_empty() {
+            return;
+        }
         // A histogram that came in as JSON may have been made for a wider range.
         self.0.auto(true);
         self.0.add(&other.0).expect("a histogram that grows holds any other");
@@ -310,13 +322,18 @@ impl Histogram {
 
     /// Takes out values that were counted here, and counts others instead.
     pub(crate) fn replace(&mut self, counted: &Histogram, instead: &Histogram) {
+        if counted.0.is_empty() {
+            return;
+        }
         self.0.subtract(&counted.0).expect("only what was counted is taken out");
         self.merge(instead);
     }
 
     /// Forgets all values.
     pub fn clear(&mut self) {
-        self.0.reset();
+        if !self.0.is_empty() {
+            self.0.reset();
+        }
     }
 
     /// Values counted.
