@@ -187,3 +187,10 @@ fn errors_say_which_and_how_many() {
     assert!(!check.holds);
     assert_eq!(check.seen, "3 x reset, 2 x status 404, 5 x status 503");
 }
+
+#[test]
+fn a_grpc_call_that_failed_is_an_error() {
+    let grpc_statuses = BTreeMap::from([(0, 90), (13, 10)]);
+    let check = errors(&PhaseReport { grpc_statuses, ..PhaseReport::default() });
+    assert_eq!((check.holds, check.seen.as_str()), (false, "10 x grpc-status 13"));
+}
