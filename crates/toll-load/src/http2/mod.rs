@@ -22,8 +22,9 @@ const STREAM_WINDOW: u32 = 16 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 30;
 /// The highest identifier of a stream.
 const LAST_STREAM: u32 = (1 << 31) - 1;
-/// Streams at a time as long as the peer has not said how many: what section 6.5.2 asks of every peer.
-const CAUTIOUS_STREAMS: u32 = 100;
+/// Streams at a time as long as the peer has not said how many: the first request waits for nothing, and none is
+/// refused by a peer that allows few (section 6.5.2 asks it for 100, and does not oblige it).
+const CAUTIOUS_STREAMS: u32 = 1;
 
 /// What came of the request on a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

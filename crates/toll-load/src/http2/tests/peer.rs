@@ -92,11 +92,15 @@ fn run(requests: &[Expected], is_grpc: bool) -> Vec<Result<Answer, ErrorKind>> {
     let mut socket = TcpStream::connect(serve_one()).unwrap();
     let mut talk = Talk::silent(10, is_grpc);
     talk.http2.preface(&mut talk.out);
+    let mut buffer = vec![0; 64 * 1024];
+    socket.write_all(&talk.out).unwrap();
+    talk.out.clear();
+    let greeting = socket.read(&mut buffer).unwrap();
+    talk.feed(&buffer[..greeting]).unwrap();
     let mut outcomes = vec![Err(ErrorKind::Timeout); requests.len()];
     let mut carried = [0; 10];
     let mut next = (0..).zip(requests);
     let mut free: Vec<u32> = (0..10).collect();
-    let mut buffer = vec![0; 64 * 1024];
     loop {
         while let Some((lane, (number, request))) = free.pop().and_then(|l| Some((l, next.next()?)))
         {
