@@ -64,10 +64,7 @@ pub(crate) struct Pool {
     banks: Vec<Bank>,
     slots: Vec<Slot>,
     lanes: Vec<Lane>,
-    /// Slots to open for the requests that wait on their lanes.
-    demanded: VecDeque<usize>,
     resting: Vec<usize>,
-    connecting: usize,
     /// Requests that wait on lanes.
     waiting: usize,
     opened: u64,
@@ -82,6 +79,10 @@ struct Bank {
     idle: Vec<usize>,
     /// Slots to open for the requests that are queued.
     vacant: Vec<usize>,
+    /// Slots to open for the requests that wait on their lanes.
+    demanded: VecDeque<usize>,
+    /// Handshakes under way. Each origin has its own: one that hangs must not hold up the others.
+    connecting: usize,
     /// Requests that any connection of the bank may carry.
     waiting: VecDeque<Due>,
 }
@@ -111,6 +112,8 @@ impl Pool {
                 origin: origin.clone(),
                 idle: Vec::new(),
                 vacant,
+                demanded: VecDeque::new(),
+                connecting: 0,
                 waiting: VecDeque::new(),
             }
         };
@@ -118,9 +121,7 @@ impl Pool {
             banks: origins.iter().enumerate().map(bank).collect(),
             slots: (0..slots).map(|_| Slot::default()).collect(),
             lanes: vec![Lane::Free; slots * shape.speech.streams as usize],
-            demanded: VecDeque::new(),
             resting: Vec::new(),
-            connecting: 0,
             waiting: 0,
             opened: 0,
             shape,
@@ -171,7 +172,7 @@ impl Pool {
 
     /// Whether every connection that was asked for is there, or has failed.
     pub fn is_settled(&self) -> bool {
-        self.connecting == 0 && self.demanded.is_empty()
+        self.banks.iter().all(|bank| bank.connecting == 0 && bank.demanded.is_empty())
     }
 
     /// The connection in an open slot.
@@ -247,7 +248,7 @@ impl Pool {
         let entry = &mut self.slots[slot];
         if entry.connection.is_none() && !entry.demanded && !entry.resting {
             entry.demanded = true;
-            self.demanded.push_back(slot);
+            self.bank(slot).demanded.push_back(slot);
         }
     }
 
@@ -297,6 +298,10 @@ impl Pool {
         self.banks.iter().filter_map(|bank| bank.waiting.front()).map(|due| due.intended_ns).min()
     }
 
+    fn bank(&mut self, slot: usize) -> &mut Bank {
+        &mut self.banks[slot / self.shape.slots]
+    }
+
     fn bank_of_lane(&self, lane: usize) -> usize {
         lane / self.lanes_in_bank()
     }
@@ -304,13 +309,19 @@ impl Pool {
     /// Begins to open what is asked for, as far as allowed; gives the number of attempts that failed at once.
     pub fn open_connections(&mut self, poller: &Poller, now_ns: u64) -> u64 {
         let mut failed = 0;
-        while self.connecting < MAX_CONNECTING {
-            let Some(slot) = self.demanded.pop_front() else { break };
+        for bank in 0..self.banks.len() {
+            failed += self.open_demanded(bank, poller, now_ns);
+            failed += self.open_for_queued(bank, poller, now_ns);
+        }
+        failed
+    }
+
+    fn open_demanded(&mut self, bank: usize, poller: &Poller, now_ns: u64) -> u64 {
+        let mut failed = 0;
+        while self.banks[bank].connecting < MAX_CONNECTING {
+            let Some(slot) = self.banks[bank].demanded.pop_front() else { break };
             self.slots[slot].demanded = false;
             failed += u64::from(!self.open(slot, poller, now_ns));
-        }
-        for bank in 0..self.banks.len() {
-            failed += self.open_for_queued(bank, poller, now_ns);
         }
         failed
     }
@@ -318,7 +329,7 @@ impl Pool {
     fn open_for_queued(&mut self, bank: usize, poller: &Poller, now_ns: u64) -> u64 {
         let mut failed = 0;
         let wanted = self.banks[bank].waiting.len().div_ceil(self.streams());
-        while self.connecting < wanted.min(MAX_CONNECTING) {
+        while self.banks[bank].connecting < wanted.min(MAX_CONNECTING) {
             let Some(slot) = self.banks[bank].vacant.pop() else { break };
             failed += u64::from(!self.open(slot, poller, now_ns));
         }
@@ -336,7 +347,7 @@ impl Pool {
         entry.connection = connection.ok().filter(registered);
         let begun = entry.connection.is_some();
         if begun {
-            self.connecting += 1;
+            bank.connecting += 1;
         } else {
             self.rest(slot);
         }
@@ -348,7 +359,7 @@ impl Pool {
         let entry = &mut self.slots[slot];
         let connection = entry.connection.as_ref().expect("it has just become ready");
         entry.connect_ns = connection.connect_ns() + connection.tls_ns().unwrap_or(0);
-        self.connecting -= 1;
+        self.bank(slot).connecting -= 1;
         self.opened += 1;
     }
 
@@ -360,11 +371,11 @@ impl Pool {
         if self.shape.shared && self.has_waiting(slot) {
             lanes.clone().for_each(|lane| self.queue_waiting(lane));
         }
+        let bank = self.bank(slot);
         if connection.is_ready() {
-            let bank = &mut self.banks[slot / self.shape.slots];
             bank.idle.retain(|lane| !lanes.contains(lane));
         } else {
-            self.connecting -= 1;
+            bank.connecting -= 1;
         }
         if !connection.has_answered() {
             self.rest(slot);
