@@ -15,6 +15,8 @@ use crate::transport::{LocalAddresses, Origin};
 
 /// Handshakes under way at a time, half of the shortest accept queue in common use (128).
 const MAX_CONNECTING: usize = 64;
+/// Requests held back for all origins together when there are several: two megabytes.
+const MOST_QUEUED: usize = 1 << 16;
 
 /// A request on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -291,6 +293,23 @@ impl Pool {
     /// Requests that wait for a connection, on their lane or in the queue of a bank.
     pub fn waiting(&self) -> usize {
         self.waiting + self.banks.iter().map(|bank| bank.waiting.len()).sum::<usize>()
+    }
+
+    /// Whether another request may be queued. The requests of one origin queue no further than it has lanes; with
+    /// several, more are held, so that those of one that is slow do not keep back the others'.
+    pub fn has_room(&self) -> bool {
+        let lanes = self.lanes_in_bank();
+        let most = if self.banks.len() > 1 { lanes.max(MOST_QUEUED) } else { lanes };
+        self.waiting() < most
+    }
+
+    /// Whether a request that is queued now must wait for an answer: no connection of the bank is free, and those
+    /// still to be made are spoken for.
+    pub fn is_at_its_limit(&self, bank: usize) -> bool {
+        let resting = self.resting.iter().filter(|slot| **slot / self.shape.slots == bank).count();
+        let bank = &self.banks[bank];
+        let to_come = bank.vacant.len() + bank.connecting + resting;
+        bank.idle.is_empty() && bank.waiting.len() >= to_come * self.streams()
     }
 
     /// The oldest of the requests queued, when it was due.

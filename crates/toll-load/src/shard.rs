@@ -409,20 +409,21 @@ impl<'a> Shard<'a> {
     }
 
     fn release_arrivals(&mut self, now_ns: u64) {
-        let room = self.pool.lanes_in_bank();
-        while self.pool.waiting() < room {
+        while self.pool.has_room() {
             let Source::Arrivals { arriving: Some(arriving), .. } = &mut self.source else {
                 return;
             };
             let Some(intended_ns) = arriving.fall_due(&mut self.budget, now_ns) else { return };
             let target = self.requests.choose();
             let bank = self.requests.origin_of(target);
-            let busy = self.occupancy.in_flight() + self.pool.waiting() >= room;
-            let due = Due { intended_ns, waited: busy, target: target as u32, client: 0 };
+            let due = Due { intended_ns, waited: false, target: target as u32, client: 0 };
             match self.pool.take_idle(bank) {
                 // Each is stamped on its own: what the sends before it took is lag of this one.
                 Some(lane) => self.send(lane, due, crate::clock::now_ns()),
-                None => self.pool.queue(bank, due),
+                None => {
+                    let waited = self.pool.is_at_its_limit(bank);
+                    self.pool.queue(bank, Due { waited, ..due });
+                }
             }
         }
     }
@@ -440,7 +441,7 @@ impl<'a> Shard<'a> {
 
     /// When the next request is due, nanoseconds.
     fn next_due_ns(&mut self) -> u64 {
-        let room = self.pool.waiting() < self.pool.lanes_in_bank();
+        let room = self.pool.has_room();
         let due_ns = match &mut self.source {
             Source::Clients(crew) => crew.next_alarm_ns(),
             // With no room left only an answer can help.
