@@ -85,7 +85,8 @@ impl Budget {
     pub fn share_released(&self) -> Option<f64> {
         match self.bound {
             Bound::Until(_) => None,
-            Bound::Requests(requests) => Some(self.released as f64 / requests.max(1) as f64),
+            Bound::Requests(0) => Some(1.0),
+            Bound::Requests(requests) => Some(self.released as f64 / requests as f64),
         }
     }
 

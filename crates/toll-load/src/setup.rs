@@ -127,13 +127,24 @@ impl<'a> Setup<'a> {
         }
     }
 
+    /// The share of the requests of one event loop: none where there is no client to send them.
+    fn request_slice(&self, thread: u32) -> Slice {
+        let Slice { first, stride } = self.slice(thread);
+        let senders = match &self.plan.model {
+            LoadModel::Closed { clients, .. } => (clients.highest().round() as u64).max(1),
+            LoadModel::Open { .. } => stride,
+        };
+        Slice { first, stride: stride.min(senders) }
+    }
+
     /// The measured phase's length for one event loop.
     pub fn length_of(&self, thread: u32) -> Length {
         match self.length {
             Length::Time(ns) => Length::Time(ns),
             Length::Requests(all) => {
-                let Slice { first, stride } = self.slice(thread);
-                Length::Requests(all.saturating_sub(first).div_ceil(stride))
+                let Slice { first, stride } = self.request_slice(thread);
+                let share = all.saturating_sub(first).div_ceil(stride);
+                Length::Requests(if first < stride { share } else { 0 })
             }
         }
     }
@@ -143,7 +154,7 @@ impl<'a> Setup<'a> {
     /// # Errors
     /// When a target cannot be sent.
     pub fn requests(&self, thread: u32) -> Result<Requests, LoadError> {
-        let Slice { first, stride } = self.slice(thread);
+        let Slice { first, stride } = self.request_slice(thread);
         let plan = self.plan;
         let numbers = Numbers { first, stride };
         Requests::new(&plan.targets, &plan.rows, &plan.connection, plan.seed, numbers)
