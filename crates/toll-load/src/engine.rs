@@ -120,6 +120,10 @@ struct Course {
     latencies: Vec<Histogram>,
     errors: Vec<u64>,
     shares: Vec<f64>,
+    /// Number of the next interval of each loop.
+    next: Vec<u64>,
+    /// Whether a loop has given its last one.
+    ended: Vec<bool>,
     /// Intervals that not every loop has given yet.
     open: BTreeMap<u64, Gathered>,
     series: Vec<SeriesPoint>,
@@ -128,7 +132,6 @@ struct Course {
 struct Gathered {
     first: usize,
     latency: Box<Histogram>,
-    loops: usize,
     end_ns: u64,
 }
 
@@ -201,6 +204,8 @@ impl<'a, 'l> Coordinator<'a, 'l> {
             Signal::Draining { at_ns } => {
                 self.draining.push(at_ns);
                 self.tell_phases();
+                self.measured.ended[thread] = true;
+                self.complete_whole(Phase::Measure);
             }
             Signal::Ended => self.running -= 1,
         }
@@ -260,11 +265,18 @@ impl<'a, 'l> Coordinator<'a, 'l> {
         let course = if phase == Phase::WarmUp { &mut self.warm_up } else { &mut self.measured };
         course.errors[thread] = taken.errors;
         course.shares[thread] = share.unwrap_or(0.0);
-        let number = taken.number;
         if let Some(spare) = course.add(thread, taken, end_ns) {
             self.inbox.give_back(thread, spare);
         }
-        if course.open[&number].loops == self.threads {
+        self.complete_whole(phase);
+    }
+
+    /// Completes the intervals to which no loop has anything more to add.
+    fn complete_whole(&mut self, phase: Phase) {
+        loop {
+            let course =
+                if phase == Phase::WarmUp { &mut self.warm_up } else { &mut self.measured };
+            let Some(number) = course.first_whole() else { return };
             self.complete(phase, number);
         }
     }
@@ -340,6 +352,8 @@ impl Course {
             latencies: vec![Histogram::new(); threads],
             errors: vec![0; threads],
             shares: vec![0.0; threads],
+            next: vec![0; threads],
+            ended: vec![false; threads],
             open: BTreeMap::new(),
             series: Vec::new(),
         }
@@ -348,19 +362,26 @@ impl Course {
     /// Adds a loop's interval; gives the histogram back when it is not needed any more.
     fn add(&mut self, thread: usize, taken: Taken, end_ns: u64) -> Option<Box<Histogram>> {
         self.latencies[thread].merge(&taken.latency);
+        self.next[thread] = taken.number + 1;
         match self.open.get_mut(&taken.number) {
             None => {
                 let Taken { number, latency, .. } = taken;
-                self.open.insert(number, Gathered { first: thread, latency, loops: 1, end_ns });
+                self.open.insert(number, Gathered { first: thread, latency, end_ns });
                 None
             }
             Some(gathered) => {
                 gathered.latency.merge(&taken.latency);
-                gathered.loops += 1;
                 gathered.end_ns = gathered.end_ns.max(end_ns);
                 Some(taken.latency)
             }
         }
+    }
+
+    /// The earliest interval not told yet, if every loop has given it, or has ended before it.
+    fn first_whole(&self) -> Option<u64> {
+        let number = *self.open.keys().next()?;
+        let mut loops = self.next.iter().zip(&self.ended);
+        loops.all(|(next, ended)| *next > number || *ended).then_some(number)
     }
 
     /// The point of a whole interval. One that was cut short adds none: its rate would be noise.
