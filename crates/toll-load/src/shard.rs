@@ -636,7 +636,7 @@ impl<'a> Shard<'a> {
             }
             Err(kind) => recorder.failed(exchange, *kind),
         }
-        if self.outbox.wants_samples() && exchange.phase == Phase::Measure {
+        if self.outbox.wants_samples() && exchange.phase != Phase::WarmUp {
             self.sample(end, now_ns);
         }
     }
