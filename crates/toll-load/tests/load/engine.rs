@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -15,29 +15,33 @@ use toll_load::{
 /// The tests of pacing want the machine for themselves; each test here takes it.
 static MACHINE: Mutex<()> = Mutex::new(());
 
-fn plan(url: String, model: LoadModel, stop: Stop) -> LoadPlan {
+pub fn alone() -> MutexGuard<'static, ()> {
+    MACHINE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+pub fn plan(url: String, model: LoadModel, stop: Stop) -> LoadPlan {
     LoadPlan { timeout_ms: 2000, seed: 7, ..LoadPlan::new(Target::get(url), model, stop) }
 }
 
-fn closed(connections: u32) -> LoadModel {
+pub fn closed(connections: u32) -> LoadModel {
     LoadModel::closed(connections)
 }
 
-fn open(rate_per_s: f64, max_connections: u32) -> LoadModel {
+pub fn open(rate_per_s: f64, max_connections: u32) -> LoadModel {
     LoadModel::open(rate_per_s, max_connections)
 }
 
-fn measured(plan: &LoadPlan) -> LoadReport {
-    let _alone = MACHINE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+pub fn measured(plan: &LoadPlan) -> LoadReport {
+    let _alone = alone();
     run(plan, &mut |_| {}).unwrap()
 }
 
-fn holds(report: &LoadReport, name: &str) -> bool {
+pub fn holds(report: &LoadReport, name: &str) -> bool {
     report.checks.iter().find(|check| check.name == name).unwrap().holds
 }
 
 #[track_caller]
-fn assert_near(seen: f64, expected: f64, share: f64) {
+pub fn assert_near(seen: f64, expected: f64, share: f64) {
     assert!((seen / expected - 1.0).abs() <= share, "{seen} instead of {expected}");
 }
 
