@@ -295,6 +295,14 @@ pub enum LoadError {
         /// The port as written in the URL.
         port: u16,
     },
+    /// The server says nothing.
+    #[error("{host} does not answer the TLS handshake on port {port}")]
+    TlsSilent {
+        /// The host as written in the URL.
+        host: String,
+        /// The port as written in the URL.
+        port: u16,
+    },
     /// The process may not open as many sockets as the plan asks for.
     #[error("cannot open {needed} files: the limit is {limit}")]
     OpenFileLimit {
@@ -398,6 +406,7 @@ impl LoadError {
             | LoadError::TlsRefused { .. }
             | LoadError::NotTls { .. }
             | LoadError::TlsBroken { .. }
+            | LoadError::TlsSilent { .. }
             | LoadError::TlsClosed { .. } => return self.help_with_tls().map(String::from),
             LoadError::OpenFileLimit { needed, .. } => {
                 format!("use fewer connections, or raise the limit: ulimit -n {needed}")
@@ -436,7 +445,9 @@ impl LoadError {
                 "give one that the server's own CA has signed, with --cert FILE and --key FILE"
             }
             LoadError::Alpn { .. } => "choose the other HTTP version, or switch this one on there",
-            LoadError::NotTls { .. } | LoadError::TlsClosed { .. } => {
+            LoadError::NotTls { .. }
+            | LoadError::TlsSilent { .. }
+            | LoadError::TlsClosed { .. } => {
                 "write the url with http://, or use the port where the server speaks TLS"
             }
             LoadError::TlsRefused { .. } => {

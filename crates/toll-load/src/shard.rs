@@ -763,8 +763,11 @@ impl<'a> Shard<'a> {
     fn give_up_on_begun_before(&mut self, begin_ns: u64) {
         for slot in self.pool.opening_since_before(begin_ns) {
             let kind = self.pool.connection(slot).opening_fails_as();
-            let timed_out = std::io::ErrorKind::TimedOut.into();
-            self.on_not_opened(slot, kind, OpenFault::Connect(timed_out));
+            let fault = match kind {
+                ErrorKind::Tls => OpenFault::Tls(TlsFault::Silent),
+                _ => OpenFault::Connect(std::io::ErrorKind::TimedOut.into()),
+            };
+            self.on_not_opened(slot, kind, fault);
         }
         for lane in self.pool.busy_since_before(begin_ns) {
             self.give_up(lane);

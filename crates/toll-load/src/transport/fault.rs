@@ -22,6 +22,8 @@ pub(crate) enum TlsFault {
     Violation(Error),
     /// The server has closed the connection.
     Closed,
+    /// The server did not answer within the timeout.
+    Silent,
     /// The connection broke.
     Io(io::Error),
 }
@@ -53,6 +55,7 @@ impl TlsFault {
             TlsFault::NotTls => LoadError::NotTls { host, port: origin.port },
             TlsFault::Violation(source) => LoadError::TlsBroken { host, source },
             TlsFault::Closed => LoadError::TlsClosed { host, port: origin.port },
+            TlsFault::Silent => LoadError::TlsSilent { host, port: origin.port },
             TlsFault::Io(source) => origin.connect_error(source),
         }
     }

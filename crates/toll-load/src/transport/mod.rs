@@ -75,7 +75,9 @@ impl Origin {
                 (Remote::Tcp(addresses[0]), addresses)
             }
         };
-        let took = begin.elapsed();
+        // An address was there without a resolver.
+        let is_name = plan.unix_socket.is_none() && resolve::bare(host).parse::<IpAddr>().is_err();
+        let took = if is_name { begin.elapsed() } else { Duration::ZERO };
         let tls = match scheme {
             Scheme::Http => None,
             Scheme::Https => Some(TlsClient::new(&plan.tls, plan.protocol, resolve::bare(host))?),
