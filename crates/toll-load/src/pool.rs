@@ -5,6 +5,7 @@
 //! not cause a hot loop. Lanes outlive their connection: a request may wait on one for the next.
 
 use std::collections::VecDeque;
+use std::io;
 
 use crate::connection::{Connection, Speech};
 use crate::plan::ConnectionPlan;
@@ -57,6 +58,15 @@ pub(crate) struct Shape {
     pub shared: bool,
     /// How to speak on a connection, and its lanes.
     pub speech: Speech,
+}
+
+/// An attempt to open a connection that failed at once.
+#[derive(Debug)]
+pub(crate) struct Unopened {
+    /// Where it would have been.
+    pub slot: usize,
+    /// What the kernel said.
+    pub error: io::Error,
 }
 
 /// All connections of an event loop.
@@ -325,52 +335,45 @@ impl Pool {
         lane / self.lanes_in_bank()
     }
 
-    /// Begins to open what is asked for, as far as allowed; gives the number of attempts that failed at once.
-    pub fn open_connections(&mut self, poller: &Poller, now_ns: u64) -> u64 {
-        let mut failed = 0;
+    /// Begins to open what is asked for, as far as allowed; gives the attempts that failed at once.
+    pub fn open_connections(&mut self, poller: &Poller, now_ns: u64) -> Vec<Unopened> {
+        let mut failed = Vec::new();
         for bank in 0..self.banks.len() {
-            failed += self.open_demanded(bank, poller, now_ns);
-            failed += self.open_for_queued(bank, poller, now_ns);
+            while let Some(slot) = self.next_to_open(bank) {
+                if let Err(error) = self.open(slot, poller, now_ns) {
+                    self.rest(slot);
+                    failed.push(Unopened { slot, error });
+                }
+            }
         }
         failed
     }
 
-    fn open_demanded(&mut self, bank: usize, poller: &Poller, now_ns: u64) -> u64 {
-        let mut failed = 0;
-        while self.banks[bank].connecting < MAX_CONNECTING {
-            let Some(slot) = self.banks[bank].demanded.pop_front() else { break };
+    /// A slot of a bank to open now: one that was asked for, or one for the requests that are queued.
+    fn next_to_open(&mut self, bank: usize) -> Option<usize> {
+        let streams = self.streams();
+        let bank = &mut self.banks[bank];
+        if bank.connecting >= MAX_CONNECTING {
+            return None;
+        }
+        if let Some(slot) = bank.demanded.pop_front() {
             self.slots[slot].demanded = false;
-            failed += u64::from(!self.open(slot, poller, now_ns));
+            return Some(slot);
         }
-        failed
+        let wanted = bank.waiting.len().div_ceil(streams);
+        if bank.connecting < wanted { bank.vacant.pop() } else { None }
     }
 
-    fn open_for_queued(&mut self, bank: usize, poller: &Poller, now_ns: u64) -> u64 {
-        let mut failed = 0;
-        let wanted = self.banks[bank].waiting.len().div_ceil(self.streams());
-        while self.banks[bank].connecting < wanted.min(MAX_CONNECTING) {
-            let Some(slot) = self.banks[bank].vacant.pop() else { break };
-            failed += u64::from(!self.open(slot, poller, now_ns));
-        }
-        failed
-    }
-
-    fn open(&mut self, slot: usize, poller: &Poller, now_ns: u64) -> bool {
+    fn open(&mut self, slot: usize, poller: &Poller, now_ns: u64) -> io::Result<()> {
         let bank = &mut self.banks[slot / self.shape.slots];
         let local = bank.locals.take_turn();
-        let connection = Connection::begin(&bank.origin, local, self.shape.speech, now_ns);
+        let connection = Connection::begin(&bank.origin, local, self.shape.speech, now_ns)?;
         let entry = &mut self.slots[slot];
         entry.generation = entry.generation.wrapping_add(1);
-        let token = u64::from(entry.generation) << 32 | slot as u64;
-        let registered = |c: &Connection| poller.register(c.stream(), token).is_ok();
-        entry.connection = connection.ok().filter(registered);
-        let begun = entry.connection.is_some();
-        if begun {
-            bank.connecting += 1;
-        } else {
-            self.rest(slot);
-        }
-        begun
+        poller.register(connection.stream(), u64::from(entry.generation) << 32 | slot as u64)?;
+        entry.connection = Some(connection);
+        bank.connecting += 1;
+        Ok(())
     }
 
     /// The connection in a slot can carry requests from now on.

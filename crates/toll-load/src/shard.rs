@@ -14,7 +14,7 @@ use crate::http2::Completion;
 use crate::occupancy::Occupancy;
 use crate::plan::{LoadModel, Reuse};
 use crate::poller::{Poller, Source as EventSource};
-use crate::pool::{Exchange, Pool};
+use crate::pool::{Exchange, Pool, Unopened};
 use crate::recorder::Recorder;
 use crate::releases::{Arriving, Bound, Budget, Due};
 use crate::report::{ErrorKind, Phase, Sample};
@@ -151,6 +151,7 @@ impl<'a> Shard<'a> {
     /// # Errors
     /// When not one connection can be made, or the load is stopped before it is measured.
     pub fn run(mut self) -> Result<Finished, LoadError> {
+        own_file_table();
         self.open()?;
         self.outbox.ready();
         while !self.control.has_begun(now_ns()) {
@@ -429,13 +430,9 @@ impl<'a> Shard<'a> {
     }
 
     fn open_connections(&mut self, now_ns: u64) {
-        let failed = self.pool.open_connections(&self.poller, now_ns);
-        for _ in 0..failed {
+        for Unopened { slot, error } in self.pool.open_connections(&self.poller, now_ns) {
+            self.note_failure(slot, OpenFault::Connect(error));
             self.recorder(self.phase).not_opened(ErrorKind::Connect);
-        }
-        if failed > 0 && self.first_failure.is_none() {
-            let source = std::io::Error::last_os_error();
-            self.first_failure = Some(self.setup.origins[0].connect_error(source));
         }
     }
 
@@ -525,7 +522,8 @@ impl<'a> Shard<'a> {
         }
     }
 
-    fn on_not_opened(&mut self, slot: usize, kind: ErrorKind, fault: OpenFault) {
+    /// The first connection that fails tells best why a load cannot be run.
+    fn note_failure(&mut self, slot: usize, fault: OpenFault) {
         if self.first_failure.is_none() {
             let origin = self.pool.origin(slot);
             self.first_failure = Some(match fault {
@@ -533,6 +531,10 @@ impl<'a> Shard<'a> {
                 OpenFault::Tls(fault) => fault.into_load_error(origin),
             });
         }
+    }
+
+    fn on_not_opened(&mut self, slot: usize, kind: ErrorKind, fault: OpenFault) {
+        self.note_failure(slot, fault);
         self.pool.close(slot);
         self.recorder(self.phase).not_opened(kind);
     }
@@ -796,4 +798,10 @@ impl<'a> Shard<'a> {
             Phase::Measure | Phase::Drain => &mut self.measured,
         }
     }
+}
+
+/// Gives this thread a file table of its own. Where threads share one, the kernel counts references to a file in
+/// each system call; and they contend for new numbers. Without the permission it works as well, only slower.
+fn own_file_table() {
+    let _ = nix::sched::unshare(nix::sched::CloneFlags::CLONE_FILES);
 }
