@@ -183,11 +183,11 @@ impl Connection {
             return Ok(false);
         }
         self.ready_ns = now_ns();
-        self.progress = Progress::Ready;
         if let Speaker::Http2(http2) = &self.speaker {
             http2.preface(&mut self.outgoing);
             self.flush().map_err(OpenFault::Connect)?;
         }
+        self.progress = Progress::Ready;
         Ok(true)
     }
 
@@ -221,6 +221,11 @@ impl Connection {
                 &mut self.outgoing,
             )),
         }
+    }
+
+    /// Whether requests leave with the next [`Connection::flush`] and not at once.
+    pub fn is_multiplexed(&self) -> bool {
+        matches!(self.speaker, Speaker::Http2(_))
     }
 
     /// Takes a lane back whose answer nobody waits for any more; false when that ends the connection.
@@ -281,7 +286,7 @@ impl Connection {
                 Err(error) if error.kind() == Io::Interrupted => continue,
                 Err(error) => {
                     refused = TlsFault::of(&error);
-                    Some(if refused.is_some() { ErrorKind::Tls } else { ErrorKind::Reset })
+                    Some(ErrorKind::Reset)
                 }
             };
             if let Some(kind) = broken {

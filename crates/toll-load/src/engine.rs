@@ -4,10 +4,16 @@
 //! the caller, and judges whether the warm-up may end.
 
 use std::collections::BTreeMap;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
 use std::time::Duration;
+
+use nix::libc::STDERR_FILENO;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::eventfd::EventFd;
+use nix::unistd::close;
 
 use crate::checks::check;
 use crate::clock::{SECOND_NS, now_ns, unix_ns};
@@ -73,15 +79,30 @@ pub fn run_with(plan: &LoadPlan, listener: Listener<'_>) -> Result<LoadReport, L
             let run = move || run_shard(setup, thread, control, outbox);
             let name = format!("load-{thread}");
             let spawned = thread::Builder::new().name(name).spawn_scoped(scope, run);
-            loops.push(spawned.map_err(LoadError::Thread)?);
+            // Those that run already must not wait for ever for those that do not.
+            let running = spawned.inspect_err(|_| control.stop()).map_err(LoadError::Thread)?;
+            loops.push(running);
         }
         let mut coordinator = Coordinator::new(&setup, &control, inbox, listener);
         let followed = coordinator.follow();
         let ended = loops.into_iter().map(|l| l.join().expect("an event loop does not panic"));
-        let finished = ended.collect::<Result<Vec<_>, _>>();
+        let finished = all_or_the_reason(ended.collect());
         followed?;
         Ok(coordinator.into_report(finished?))
     })
+}
+
+/// What the loops leave, or why one of them could not run: the others say only that they were stopped.
+fn all_or_the_reason(ended: Vec<Result<Finished, LoadError>>) -> Result<Vec<Finished>, LoadError> {
+    let (mut finished, mut reason) = (Vec::new(), None);
+    for end in ended {
+        match end {
+            Ok(end) => finished.push(end),
+            Err(error) if matches!(reason, None | Some(LoadError::Stopped)) => reason = Some(error),
+            Err(_) => {}
+        }
+    }
+    reason.map_or(Ok(finished), Err)
 }
 
 fn run_shard(
@@ -90,11 +111,33 @@ fn run_shard(
     control: &Control,
     outbox: Outbox,
 ) -> Result<Finished, LoadError> {
+    own_file_table(control.call(thread));
     let result = Shard::new(setup, thread, control, outbox).and_then(Shard::run);
     if result.is_err() {
         control.stop();
     }
     result
+}
+
+/// Gives this thread a file table of its own. Where threads share one, the kernel counts references to a file in
+/// each system call; and they contend for new numbers. Without the permission it works as well, only slower.
+///
+/// The copies of the process's other files are closed: who closes one of those means it to be closed.
+fn own_file_table(call: &EventFd) {
+    if unshare(CloneFlags::CLONE_FILES).is_err() {
+        return;
+    }
+    let Ok(files) = std::fs::read_dir("/proc/thread-self/fd") else { return };
+    let number = |file: std::io::Result<std::fs::DirEntry>| {
+        file.ok()?.file_name().to_str()?.parse::<i32>().ok()
+    };
+    let copies: Vec<i32> = files.filter_map(number).collect();
+    for file in copies {
+        if file > STDERR_FILENO && file != call.as_raw_fd() {
+            // The folder that was read is closed already.
+            let _ = close(file);
+        }
+    }
 }
 
 /// Follows the event loops through the phases.

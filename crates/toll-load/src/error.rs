@@ -122,6 +122,14 @@ pub enum LoadError {
         /// The plan's field.
         field: &'static str,
     },
+    /// Each event loop needs a connection.
+    #[error("{connections} connections are too few for {loops} event loops")]
+    FewerConnectionsThanLoops {
+        /// Bound of the plan.
+        connections: u32,
+        /// Event loops of all parts.
+        loops: u32,
+    },
     /// A duration is out of range.
     #[error("{field} of {seconds} s is out of range")]
     BadDuration {
@@ -367,6 +375,9 @@ impl LoadError {
             LoadError::NoStage { field } => format!("give {field} at least one stage"),
             LoadError::AlwaysZero { field } => {
                 format!("give {field} at least one stage that is not zero")
+            }
+            LoadError::FewerConnectionsThanLoops { .. } => {
+                "allow more connections, or use fewer threads or parts".into()
             }
             LoadError::BadDuration { .. } => {
                 "choose a duration between 0 and 604800 seconds".into()

@@ -59,6 +59,7 @@ impl PhaseReport {
         self.done += part.done;
         self.completed += part.completed;
         self.unsent += part.unsent;
+        self.unanswered += part.unanswered;
         self.waited_for_connection += part.waited_for_connection;
         self.connections_used += part.connections_used;
         add_counts(&mut self.statuses, &part.statuses);

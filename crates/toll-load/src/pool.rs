@@ -41,8 +41,10 @@ pub(crate) struct Exchange {
 /// What a lane is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// Nothing.
+    /// Nothing, and nobody knows.
     Free,
+    /// Nothing; it is among the idle lanes of its bank.
+    Parked,
     /// A request waits for its connection, or for the peer to allow another stream.
     Waiting(Due),
     /// A request was sent, at least in part, and its answer is due.
@@ -86,6 +88,7 @@ pub(crate) struct Pool {
 #[derive(Debug)]
 struct Bank {
     origin: Origin,
+    was_reached: bool,
     locals: LocalAddresses,
     /// Free lanes of open connections, the one used last on top: its caches are warm.
     idle: Vec<usize>,
@@ -108,6 +111,8 @@ struct Slot {
     waiting: u32,
     demanded: bool,
     resting: bool,
+    /// The lane that was served first the last time.
+    turn: usize,
     /// Time that the connection took to be made; taken by its first request.
     connect_ns: u64,
 }
@@ -122,6 +127,7 @@ impl Pool {
             Bank {
                 locals: LocalAddresses::new(plan, &origin.remote),
                 origin: origin.clone(),
+                was_reached: false,
                 idle: Vec::new(),
                 vacant,
                 demanded: VecDeque::new(),
@@ -274,12 +280,15 @@ impl Pool {
 
     /// Takes a free lane of an open connection.
     pub fn take_idle(&mut self, bank: usize) -> Option<usize> {
-        self.banks[bank].idle.pop()
+        let lane = self.banks[bank].idle.pop()?;
+        self.lanes[lane] = Lane::Free;
+        Some(lane)
     }
 
     /// Puts a lane among the free ones of its bank.
     pub fn park(&mut self, lane: usize) {
         let bank = self.bank_of_lane(lane);
+        self.lanes[lane] = Lane::Parked;
         self.banks[bank].idle.push(lane);
     }
 
@@ -305,12 +314,55 @@ impl Pool {
         self.waiting + self.banks.iter().map(|bank| bank.waiting.len()).sum::<usize>()
     }
 
-    /// Whether another request may be queued. The requests of one origin queue no further than it has lanes; with
-    /// several, more are held, so that those of one that is slow do not keep back the others'.
+    /// Whether another request may fall due. The requests of one origin queue no further than it has lanes, the
+    /// schedule holds the others; with several origins one that is slow must not keep back the others' requests.
     pub fn has_room(&self) -> bool {
-        let lanes = self.lanes_in_bank();
-        let most = if self.banks.len() > 1 { lanes.max(MOST_QUEUED) } else { lanes };
-        self.waiting() < most
+        self.banks.len() > 1 || self.waiting() < self.lanes_in_bank()
+    }
+
+    /// Whether the queue of a bank is so long that a further request will never be sent.
+    pub fn is_full(&self, bank: usize) -> bool {
+        self.banks[bank].waiting.len() >= self.lanes_in_bank().max(MOST_QUEUED)
+    }
+
+    /// Takes the requests that were due before `since_ns` and wait for a connection that cannot be made.
+    pub fn take_hopeless(&mut self, since_ns: u64) -> Vec<Due> {
+        let mut hopeless = Vec::new();
+        for lane in 0..self.lanes.len() {
+            let late = matches!(self.lanes[lane], Lane::Waiting(due) if due.intended_ns < since_ns);
+            if late && !self.is_ready(self.slot_of_lane(lane)) {
+                hopeless.extend(self.take_waiting(lane));
+            }
+        }
+        for bank in 0..self.banks.len() {
+            let slots = bank * self.shape.slots..(bank + 1) * self.shape.slots;
+            if slots.into_iter().any(|slot| self.is_ready(slot)) {
+                continue;
+            }
+            let queue = &mut self.banks[bank].waiting;
+            while queue.front().is_some_and(|due| due.intended_ns < since_ns) {
+                hopeless.extend(queue.pop_front());
+            }
+        }
+        hopeless
+    }
+
+    /// Whether each origin has had a connection.
+    pub fn has_reached_all(&self) -> bool {
+        self.banks.iter().all(|bank| bank.was_reached)
+    }
+
+    /// The lane of a slot whose turn it is to be served first, so that none is starved.
+    pub fn take_turn(&mut self, slot: usize) -> usize {
+        let streams = self.streams();
+        let entry = &mut self.slots[slot];
+        entry.turn = (entry.turn + 1) % streams;
+        entry.turn
+    }
+
+    /// Whether a lane does nothing and nobody knows.
+    pub fn is_free(&self, lane: usize) -> bool {
+        self.lanes[lane] == Lane::Free
     }
 
     /// Whether a request that is queued now must wait for an answer: no connection of the bank is free, and those
@@ -381,7 +433,9 @@ impl Pool {
         let entry = &mut self.slots[slot];
         let connection = entry.connection.as_ref().expect("it has just become ready");
         entry.connect_ns = connection.connect_ns() + connection.tls_ns().unwrap_or(0);
-        self.bank(slot).connecting -= 1;
+        let bank = self.bank(slot);
+        bank.connecting -= 1;
+        bank.was_reached = true;
         self.opened += 1;
     }
 
@@ -392,6 +446,11 @@ impl Pool {
         let lanes = self.lanes_of(slot);
         if self.shape.shared && self.has_waiting(slot) {
             lanes.clone().for_each(|lane| self.queue_waiting(lane));
+        }
+        for lane in &mut self.lanes[lanes.clone()] {
+            if *lane == Lane::Parked {
+                *lane = Lane::Free;
+            }
         }
         let bank = self.bank(slot);
         if connection.is_ready() {

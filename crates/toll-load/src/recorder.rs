@@ -30,6 +30,7 @@ pub(crate) struct Recorder {
     done: u64,
     completed: u64,
     unsent: u64,
+    unanswered: u64,
     waited: u64,
     used: Vec<bool>,
     statuses: Box<[u64; STATUSES]>,
@@ -115,6 +116,7 @@ impl Recorder {
             done: 0,
             completed: 0,
             unsent: 0,
+            unanswered: 0,
             waited: 0,
             used: vec![false; connections],
             statuses: Box::new([0; STATUSES]),
@@ -222,6 +224,11 @@ impl Recorder {
         }
     }
 
+    /// A request that was sent is not waited for.
+    pub fn left_unanswered(&mut self) {
+        self.unanswered += 1;
+    }
+
     /// So many requests fell due and will never be sent.
     pub fn never_sent(&mut self, requests: u64) {
         self.unsent += requests;
@@ -297,6 +304,7 @@ impl Recorder {
             done: self.done,
             completed: self.completed,
             unsent: self.unsent,
+            unanswered: self.unanswered,
             waited_for_connection: self.waited,
             connections_used: self.used.iter().filter(|used| **used).count() as u64,
             statuses: by_code(&self.statuses),

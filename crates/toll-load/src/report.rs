@@ -159,6 +159,9 @@ pub struct PhaseReport {
     pub completed: u64,
     /// Scheduled but never sent: a schedule that was not kept.
     pub unsent: u64,
+    /// Sent, and in flight when the load was stopped early: neither done nor failed.
+    #[serde(default)]
+    pub unanswered: u64,
     /// Sent late because every connection allowed was busy.
     pub waited_for_connection: u64,
     /// Connections that carried at least one request, a replacement counting as the one it replaced.
@@ -216,7 +219,7 @@ pub struct Steps {
     pub connect: Histogram,
     /// TLS handshake of each connection opened.
     pub tls: Histogram,
-    /// Handing a request to the kernel; one request in sixteen is timed.
+    /// Handing a request to the kernel; of HTTP/1.1, one request in sixteen is timed.
     pub write: Histogram,
     /// sent - first byte of the answer, of each request.
     pub wait: Histogram,

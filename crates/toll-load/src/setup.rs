@@ -14,7 +14,9 @@ use crate::transport::Origin;
 use crate::{Iteration, LoadError, LoadModel, LoadPlan, Profile, Protocol, Reuse, Stop};
 
 /// Files that the process has open besides its connections.
-const OWN_FILES: u64 = 64;
+const OWN_FILES: u64 = 32;
+/// Its event queue, its timer, what wakes it, and what it copies them from.
+const FILES_OF_A_LOOP: u64 = 4;
 
 /// A plan that can be carried out.
 #[derive(Debug)]
@@ -89,6 +91,13 @@ impl<'a> Setup<'a> {
             }
             LoadModel::Open { arrivals, max_connections } => {
                 at_least_one("max_connections", *max_connections)?;
+                let loops = plan.threads.saturating_mul(plan.part.of);
+                if *max_connections < loops {
+                    return Err(LoadError::FewerConnectionsThanLoops {
+                        connections: *max_connections,
+                        loops,
+                    });
+                }
                 crate::schedule::Schedule::new(arrivals, plan.seed, self.slice(0))?;
             }
         }
@@ -173,7 +182,7 @@ impl<'a> Setup<'a> {
             LoadModel::Open { max_connections, .. } => {
                 let Slice { first, stride } = self.slice(thread);
                 let share = u64::from(*max_connections).saturating_sub(first).div_ceil(stride);
-                (share.max(1) as usize, true)
+                (share as usize, true)
             }
         };
         let speech = Speech {
@@ -189,7 +198,8 @@ impl<'a> Setup<'a> {
     /// # Errors
     /// When the hard limit is lower.
     pub fn raise_file_limit(&self) -> Result<(), LoadError> {
-        let needed = self.most_connections() * self.origins.len() as u64 + OWN_FILES;
+        let own = OWN_FILES + FILES_OF_A_LOOP * u64::from(self.plan.threads);
+        let needed = self.most_connections() * self.origins.len() as u64 + own;
         let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(kernel("getrlimit"))?;
         if hard < needed {
             return Err(LoadError::OpenFileLimit { needed, limit: hard });
@@ -201,12 +211,15 @@ impl<'a> Setup<'a> {
     }
 
     fn most_connections(&self) -> u64 {
-        match &self.plan.model {
-            LoadModel::Closed { clients, iteration } => {
-                clients.highest().ceil() as u64 * u64::from(iteration.requests)
-            }
-            LoadModel::Open { max_connections, .. } => u64::from(*max_connections),
-        }
+        let slots = |thread| self.shape(thread, self.clients_of(thread)).slots as u64;
+        (0..self.plan.threads).map(slots).sum()
+    }
+
+    /// The most clients of one event loop.
+    fn clients_of(&self, thread: u32) -> usize {
+        let LoadModel::Closed { clients, .. } = &self.plan.model else { return 0 };
+        let Slice { first, stride } = self.slice(thread);
+        (clients.highest().round() as u64).saturating_sub(first).div_ceil(stride) as usize
     }
 }
 

@@ -151,7 +151,6 @@ impl<'a> Shard<'a> {
     /// # Errors
     /// When not one connection can be made, or the load is stopped before it is measured.
     pub fn run(mut self) -> Result<Finished, LoadError> {
-        own_file_table();
         self.open()?;
         self.outbox.ready();
         while !self.control.has_begun(now_ns()) {
@@ -169,27 +168,30 @@ impl<'a> Shard<'a> {
         })
     }
 
-    /// Opens the connections that the load begins with. Those that fail are opened, and counted as errors,
-    /// while the load runs.
+    /// Opens the connections that the load begins with, at least one to each origin. Others that fail are opened,
+    /// and counted as errors, while the load runs.
     fn open(&mut self) -> Result<(), LoadError> {
         match &self.source {
             Source::Arrivals { .. } => self.pool.demand_first(),
             Source::Clients(crew) => {
                 let lanes = crew.wanted_at_begin().max(1) * crew.requests() as usize;
                 let lanes = if self.per_request { 1 } else { lanes };
-                for unit in (0..lanes.min(self.pool.lanes_in_bank())).step_by(self.pool.streams()) {
-                    let slot = self.pool.slot_of_lane(self.pool.lane_of(0, unit));
-                    self.pool.demand(slot);
+                for bank in 0..self.setup.origins.len() {
+                    for unit in
+                        (0..lanes.min(self.pool.lanes_in_bank())).step_by(self.pool.streams())
+                    {
+                        let slot = self.pool.slot_of_lane(self.pool.lane_of(bank, unit));
+                        self.pool.demand(slot);
+                    }
                 }
             }
         }
-        while !self.pool.is_settled() && self.first_failure.is_none() {
+        while !self.pool.is_settled() && !self.control.is_stopped() {
             self.turn()?;
-            self.check_stop()?;
         }
         match self.first_failure.take() {
-            Some(error) if self.pool.opened() == 0 => Err(error),
-            _ => Ok(()),
+            Some(error) if !self.pool.has_reached_all() => Err(error),
+            _ => self.check_stop(),
         }
     }
 
@@ -238,8 +240,10 @@ impl<'a> Shard<'a> {
         }
         let abandoned = self.abandon_waiting();
         self.measured.never_sent(abandoned);
-        if !stopped {
-            self.give_up_on_begun_before(u64::MAX);
+        if stopped {
+            self.leave_unanswered();
+        } else {
+            self.give_up_on_sent_before(u64::MAX);
         }
         Ok(())
     }
@@ -251,6 +255,15 @@ impl<'a> Shard<'a> {
             abandoned.iter().for_each(|due| crew.abandon(due.client));
         }
         abandoned.len() as u64
+    }
+
+    /// A load that was stopped does not wait for its answers: these requests neither came back nor failed.
+    fn leave_unanswered(&mut self) {
+        for lane in self.pool.busy_since_before(u64::MAX) {
+            if let Some(exchange) = self.pool.vacate(lane) {
+                self.recorder(exchange.phase).left_unanswered();
+            }
+        }
     }
 
     fn begin(&mut self, phase: Phase, begin_ns: u64, bound: Bound) {
@@ -299,8 +312,9 @@ impl<'a> Shard<'a> {
         recorder.end(end_ns, mean_in_flight, spun_ns);
     }
 
+    /// Whether the measured phase has come to its end: by the clock, or with the last of its answers.
     fn is_over(&self, now_ns: u64) -> bool {
-        self.budget.is_over(now_ns) && (self.budget.end_ns().is_some() || self.pool.waiting() == 0)
+        self.budget.is_over(now_ns) && (self.budget.end_ns().is_some() || !self.has_unfinished())
     }
 
     /// Whether a phase that ends by number would never end: requests are due, and for as long as a timeout
@@ -402,7 +416,8 @@ impl<'a> Shard<'a> {
 
     /// Sends a request on its own lane, or lets it wait there for the connection.
     fn dispatch(&mut self, lane: usize, due: Due, now_ns: u64) {
-        if self.pool.is_ready(self.pool.slot_of_lane(lane)) {
+        let slot = self.pool.slot_of_lane(lane);
+        if self.pool.is_ready(slot) && self.pool.connection(slot).can_start() {
             self.send(lane, due, now_ns);
         } else {
             self.pool.wait_on(lane, due);
@@ -421,6 +436,7 @@ impl<'a> Shard<'a> {
             match self.pool.take_idle(bank) {
                 // Each is stamped on its own: what the sends before it took is lag of this one.
                 Some(lane) => self.send(lane, due, crate::clock::now_ns()),
+                None if self.pool.is_full(bank) => self.recorder(self.phase).never_sent(1),
                 None => {
                     let waited = self.pool.is_at_its_limit(bank);
                     self.pool.queue(bank, Due { waited, ..due });
@@ -498,24 +514,33 @@ impl<'a> Shard<'a> {
         let connection = self.pool.connection(slot);
         let (connect_ns, tls_ns) = (connection.connect_ns(), connection.tls_ns());
         self.recorder(self.phase).opened(connect_ns, tls_ns);
-        let now_ns = now_ns();
-        for lane in self.pool.lanes_of(slot) {
-            match self.pool.take_waiting(lane) {
-                Some(due) => self.send(lane, due, now_ns),
-                None => self.offer(lane, now_ns),
-            }
-            if !self.pool.is_ready(slot) {
+        self.serve_lanes(slot, now_ns());
+        self.flush_all();
+    }
+
+    /// Gives the lanes of a connection something to do, as far as the peer allows it: the request that waits on
+    /// the lane, in an open loop any that waits for a connection.
+    fn serve_lanes(&mut self, slot: usize, now_ns: u64) {
+        let is_closed_loop = matches!(self.source, Source::Clients(_));
+        if !self.pool.is_ready(slot) || (is_closed_loop && !self.pool.has_waiting(slot)) {
+            return;
+        }
+        let (lanes, turn) = (self.pool.lanes_of(slot), self.pool.take_turn(slot));
+        for number in 0..lanes.len() {
+            if !self.pool.is_ready(slot) || !self.pool.connection(slot).can_start() {
                 return;
             }
+            let lane = lanes.start + (turn + number) % lanes.len();
+            if let Some(due) = self.pool.take_waiting(lane) {
+                self.send(lane, due, now_ns);
+            } else if !is_closed_loop && self.pool.is_free(lane) {
+                self.offer(lane, now_ns);
+            }
         }
-        self.flush_all();
     }
 
     /// A free lane of an open loop takes the request that has waited longest.
     fn offer(&mut self, lane: usize, now_ns: u64) {
-        if matches!(self.source, Source::Clients(_)) {
-            return;
-        }
         match self.pool.next_queued(lane) {
             Some(due) => self.send(lane, due, now_ns),
             None => self.pool.park(lane),
@@ -582,9 +607,9 @@ impl<'a> Shard<'a> {
             self.last_exchange_ns = now_ns;
         }
         for end in &ended {
-            self.on_lane_free(end, now_ns);
+            self.go_on(end, now_ns);
         }
-        self.send_waiting(slot, now_ns);
+        self.serve_lanes(slot, now_ns);
         self.flush(slot);
         self.flush_all();
         for end in ended.drain(..) {
@@ -593,13 +618,9 @@ impl<'a> Shard<'a> {
         self.ended = ended;
     }
 
-    fn on_lane_free(&mut self, end: &Ended, now_ns: u64) {
-        let Source::Clients(crew) = &mut self.source else {
-            if self.pool.is_ready(self.pool.slot_of_lane(end.lane)) {
-                self.offer(end.lane, now_ns);
-            }
-            return;
-        };
+    /// A client goes on after one of its requests has come to its end.
+    fn go_on(&mut self, end: &Ended, now_ns: u64) {
+        let Source::Clients(crew) = &mut self.source else { return };
         let client = end.exchange.client;
         let (after, took_ns) = crew.finished(client, now_ns);
         let counts = crew.has_iterations();
@@ -608,21 +629,6 @@ impl<'a> Shard<'a> {
         }
         if after == After::Iteration && self.budget.allows(now_ns) {
             self.begin_iteration(client, now_ns);
-        }
-    }
-
-    /// Sends what waits on lanes of an open connection because the peer allowed no more streams.
-    fn send_waiting(&mut self, slot: usize, now_ns: u64) {
-        if !self.pool.has_waiting(slot) || !self.pool.is_ready(slot) {
-            return;
-        }
-        for lane in self.pool.lanes_of(slot) {
-            if !self.pool.connection(slot).can_start() {
-                return;
-            }
-            if let Some(due) = self.pool.take_waiting(lane) {
-                self.send(lane, due, now_ns);
-            }
         }
     }
 
@@ -674,7 +680,13 @@ impl<'a> Shard<'a> {
         let message = self.requests.render(due.target as usize);
         let bytes_out = (message.head.len() + message.body.len()) as u32;
         let body_bytes = message.body_bytes;
-        match self.pool.connection(slot).start(number, &message) {
+        self.sends += 1;
+        let connection = self.pool.connection(slot);
+        let is_timed = self.sends.is_multiple_of(TIMED_SENDS) && !connection.is_multiplexed();
+        let begin_ns = if is_timed { crate::clock::now_ns() } else { 0 };
+        let started = connection.start(number, &message);
+        let write_ns = is_timed.then(|| crate::clock::now_ns() - begin_ns);
+        match started {
             Ok(true) => {}
             Ok(false) => return self.pool.wait_on(lane, due),
             Err(_) => return self.on_unsent(lane, due),
@@ -694,12 +706,10 @@ impl<'a> Shard<'a> {
         }
         self.occupancy.enter(now_ns);
         self.last_exchange_ns = now_ns;
-        self.sends += 1;
-        let timed = self.sends.is_multiple_of(TIMED_SENDS);
         let recorder = self.recorder(exchange.phase);
         recorder.sent(&exchange, slot, due.waited, body_bytes);
-        if timed {
-            recorder.wrote(crate::clock::now_ns() - now_ns);
+        if let Some(write_ns) = write_ns {
+            recorder.wrote(write_ns);
         }
     }
 
@@ -771,8 +781,26 @@ impl<'a> Shard<'a> {
             };
             self.on_not_opened(slot, kind, fault);
         }
-        for lane in self.pool.busy_since_before(begin_ns) {
+        self.give_up_on_sent_before(begin_ns);
+        self.give_up_on_hopeless(begin_ns);
+    }
+
+    fn give_up_on_sent_before(&mut self, sent_ns: u64) {
+        for lane in self.pool.busy_since_before(sent_ns) {
             self.give_up(lane);
+        }
+    }
+
+    /// Requests whose connection cannot be made for as long as a timeout are never sent; their clients go on.
+    fn give_up_on_hopeless(&mut self, due_ns: u64) {
+        for due in self.pool.take_hopeless(due_ns) {
+            self.recorder(self.phase).never_sent(1);
+            let Source::Clients(crew) = &mut self.source else { continue };
+            let now_ns = now_ns();
+            let (after, _) = crew.finished(due.client, now_ns);
+            if after == After::Iteration && self.budget.allows(now_ns) {
+                self.begin_iteration(due.client, now_ns);
+            }
         }
     }
 
@@ -798,10 +826,4 @@ impl<'a> Shard<'a> {
             Phase::Measure | Phase::Drain => &mut self.measured,
         }
     }
-}
-
-/// Gives this thread a file table of its own. Where threads share one, the kernel counts references to a file in
-/// each system call; and they contend for new numbers. Without the permission it works as well, only slower.
-fn own_file_table() {
-    let _ = nix::sched::unshare(nix::sched::CloneFlags::CLONE_FILES);
 }

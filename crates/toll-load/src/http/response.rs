@@ -75,7 +75,7 @@ impl ResponseParser {
     /// Takes the next piece, which came at `now_ns`; gives the answer once it is complete.
     ///
     /// # Errors
-    /// When the bytes are no answer, or more than one: nothing was asked that a second could answer.
+    /// When the bytes are no answer.
     pub fn feed(&mut self, mut piece: &[u8], now_ns: u64) -> Result<Option<Answer>, Fault> {
         if self.answer.first_byte_ns == 0 {
             self.answer.first_byte_ns = now_ns;
@@ -86,7 +86,9 @@ impl ResponseParser {
         if self.state != State::Complete {
             return Ok(None);
         }
-        if piece.is_empty() { Ok(Some(self.finish())) } else { Err(Fault::Garbage) }
+        // Nothing was asked that more bytes could answer: they are in the way of the next answer.
+        self.answer.keep_alive &= piece.is_empty();
+        Ok(Some(self.finish()))
     }
 
     /// The connection ended: the end of a close-delimited body, or of an answer that stays incomplete.

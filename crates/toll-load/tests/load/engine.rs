@@ -110,7 +110,7 @@ fn failures_are_counted_by_kind_and_do_not_stop_the_load() {
     for (kind, bad) in table {
         let server = Server::start(move |n| if n % 10 == 5 { bad.clone() } else { Reply::ok() });
         let mut plan = plan(server.url(), closed(3), Stop::AfterRequests(100));
-        plan.timeout_ms = 50;
+        plan.timeout_ms = 300;
         let report = measured(&plan);
         let errors: Vec<_> = report.measure.errors.iter().map(|(kind, n)| (*kind, *n)).collect();
         assert_eq!(errors, [(kind, 10)]);
@@ -206,6 +206,56 @@ fn a_target_that_accepts_nothing_is_an_error_with_help() {
     let error = run(&plan, &mut |_| {}).unwrap_err();
     assert!(matches!(error, LoadError::Connect { .. }), "{error}");
     assert!(error.help().unwrap().contains("service runs"));
+}
+
+#[test]
+fn a_target_that_accepts_nothing_is_an_error_beside_one_that_answers_and_on_any_thread() {
+    let server = Server::start(|_| Reply::ok());
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut plan = plan(server.url(), closed(8), Stop::AfterSeconds(1.0));
+    plan.targets.push(Target::get(format!("http://{nobody}/")));
+    plan.threads = 4;
+    for model in [closed(8), open(100.0, 8)] {
+        plan.model = model;
+        let error = run(&plan, &mut |_| {}).unwrap_err();
+        assert!(error.to_string().contains(&nobody.to_string()), "{error}");
+    }
+}
+
+#[test]
+fn a_target_that_is_gone_does_not_hold_up_the_other() {
+    let server = Server::start(|_| {
+        sleep(Duration::from_millis(5));
+        Reply::ok()
+    });
+    let mut plan = plan(server.url(), closed(4), Stop::AfterSeconds(2.0));
+    plan.targets.push(Target::get(vanishing_server()));
+    plan.timeout_ms = 100;
+    let measure = measured(&plan).measure;
+    // Half of the requests wait for a timeout each: every client ends one of them in about 100 ms.
+    assert!(measure.done >= 40, "{} answered", measure.done);
+    assert!(measure.unsent >= 20, "{} never sent", measure.unsent);
+    assert_eq!(measure.scheduled, measure.sent + measure.unsent);
+}
+
+#[test]
+fn a_phase_that_ends_by_number_lasts_until_its_last_answer() {
+    let server = Server::start(|_| {
+        sleep(Duration::from_millis(300));
+        Reply::ok()
+    });
+    for model in [closed(4), open(1000.0, 10)] {
+        let measure = measured(&plan(server.url(), model, Stop::AfterRequests(4))).measure;
+        assert_eq!((measure.done, measure.completed), (4, 4));
+        assert!(measure.end_ns - measure.begin_ns >= 300_000_000);
+    }
+}
+
+#[test]
+fn bytes_behind_an_answer_end_the_connection_and_not_the_answer() {
+    let server = Server::start(|_| Reply::Keep(format!("{OK}\r\n")));
+    let report = measured(&plan(server.url(), closed(2), Stop::AfterRequests(20)));
+    assert_eq!((report.measure.done, report.measure.errors.len()), (20, 0));
 }
 
 /// Accepts two connections, then is gone.

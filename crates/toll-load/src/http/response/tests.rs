@@ -11,12 +11,13 @@ type Seen = Result<(u16, bool), Fault>;
 fn read_in_pieces(to_head: bool, pieces: &[&[u8]]) -> Seen {
     let mut parser = ResponseParser::new();
     parser.expect(to_head);
-    let mut answer = None;
+    let mut answer: Option<Answer> = None;
     for piece in pieces.iter().filter(|p| !p.is_empty()) {
-        if answer.is_some() {
-            return Err(Fault::Garbage);
+        match &mut answer {
+            // The engine closes a connection on which more comes than was asked for.
+            Some(answer) => answer.keep_alive = false,
+            None => answer = parser.feed(piece, NOW_NS)?,
         }
-        answer = parser.feed(piece, NOW_NS)?;
     }
     let answer = answer.map_or_else(|| parser.end_of_stream(), Ok)?;
     Ok((answer.status, answer.keep_alive))
@@ -57,7 +58,7 @@ const ANSWERS: &[(&str, Seen)] = &[
     ("HTTP/1.1 20x OK\r\n\r\n", Err(Fault::Garbage)),
     ("HTTP/1.1 200 OK\r\nno colon\r\n\r\n", Err(Fault::Garbage)),
     ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", Err(Fault::Garbage)),
-    ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1", Err(Fault::Garbage)),
+    ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1", Ok((200, false))),
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz", Err(Fault::Garbage)),
     ("HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n", Err(Fault::Oversize)),
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffff\r\n", Err(Fault::Oversize)),
