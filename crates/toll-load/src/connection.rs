@@ -302,7 +302,7 @@ impl Connection {
         match &mut self.speaker {
             Speaker::Http1 { busy, .. } => {
                 if std::mem::take(busy) {
-                    completions.push(Completion { lane: 0, outcome: Err(kind) });
+                    completions.push(Completion { lane: 0, outcome: Err(kind), processed: true });
                 }
             }
             Speaker::Http2(http2) => http2.fail_open_lanes(kind, completions),
@@ -316,7 +316,7 @@ impl Connection {
             Speaker::Http2(http2) => {
                 let before = completions.len();
                 http2.feed(piece, *now_ns, &mut self.outgoing, completions)?;
-                self.has_answered |= completions.len() > before;
+                self.has_answered |= completions[before..].iter().any(|c| c.processed);
                 Ok(())
             }
             // The peer spoke without being asked.
@@ -349,7 +349,7 @@ impl Connection {
         }
         // An answer that came before the request was all written leaves the rest of it in the way.
         self.is_over |= !answer.keep_alive || hung_up || self.has_unwritten();
-        completions.push(Completion { lane: 0, outcome: Ok(answer) });
+        completions.push(Completion { lane: 0, outcome: Ok(answer), processed: true });
     }
 }
 

@@ -815,7 +815,7 @@ impl<'a> Shard<'a> {
             return self.break_off(slot, ErrorKind::Timeout, now_ns);
         }
         let outcome = Err(ErrorKind::Timeout);
-        self.scratch.completions.push(Completion { lane: number, outcome });
+        self.scratch.completions.push(Completion { lane: number, outcome, processed: true });
         self.settle(slot, now_ns);
     }
 

@@ -50,6 +50,7 @@ pub(super) mod setting {
 pub(super) enum Code {
     ProtocolError = 1,
     FlowControlError = 3,
+    RefusedStream = 7,
     Cancel = 8,
 }
 

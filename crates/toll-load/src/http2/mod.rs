@@ -33,6 +33,9 @@ pub(crate) struct Completion {
     pub lane: u32,
     /// The answer, or why there is none.
     pub outcome: Result<Answer, ErrorKind>,
+    /// False when the peer says that it has done nothing about the request: it may be sent again, whatever its
+    /// method (RFC 9113 section 8.7).
+    pub processed: bool,
 }
 
 /// A connection with a fixed number of lanes, each carrying a request at a time.
@@ -214,7 +217,7 @@ impl Http2 {
     /// The connection is given up, or has ended, for instance after [`Http2::feed`] failed: every open request has failed.
     pub fn fail_open_lanes(&mut self, kind: ErrorKind, completions: &mut Vec<Completion>) {
         self.is_closing = true;
-        self.fail_above(0, kind, completions);
+        self.fail_above(0, kind, true, completions);
     }
 
     fn write_block(&self, stream: u32, block: &[u8], is_last: bool, out: &mut Vec<u8>) {
@@ -254,11 +257,17 @@ impl Http2 {
         self.open -= 1;
     }
 
-    fn fail_above(&mut self, last: u32, error: ErrorKind, completions: &mut Vec<Completion>) {
+    fn fail_above(
+        &mut self,
+        last: u32,
+        error: ErrorKind,
+        processed: bool,
+        completions: &mut Vec<Completion>,
+    ) {
         for at in 0..self.lanes.len() {
             if self.lanes[at].stream > last {
                 self.free(at);
-                completions.push(Completion { lane: at as u32, outcome: Err(error) });
+                completions.push(Completion { lane: at as u32, outcome: Err(error), processed });
             }
         }
     }
@@ -470,9 +479,10 @@ impl Http2 {
     }
 
     fn take_reset(&mut self, header: &Header, payload: &[u8], sink: &mut Sink) -> Checked {
-        require(payload.len() == 4)?;
+        let code: [u8; 4] = payload.try_into().map_err(|_| ErrorKind::Garbage)?;
         if let Some(at) = self.find(header.stream)? {
-            self.complete(at, Err(ErrorKind::Reset), sink);
+            let processed = u32::from_be_bytes(code) != Code::RefusedStream as u32;
+            self.complete(at, Err(ErrorKind::Reset), processed, sink);
         }
         Ok(())
     }
@@ -527,7 +537,7 @@ impl Http2 {
         let last = frame::u31(*last.ok_or(ErrorKind::Garbage)?);
         require(header.stream == 0)?;
         self.is_closing = true;
-        self.fail_above(last, ErrorKind::Closed, sink.completions);
+        self.fail_above(last, ErrorKind::Closed, false, sink.completions);
         Ok(())
     }
 
@@ -556,18 +566,24 @@ impl Http2 {
             frame::write_reset(lane.stream, Code::Cancel, sink.out);
         }
         let outcome = lane.answer(self.is_grpc, !self.is_closing());
-        self.complete(at, outcome, sink);
+        self.complete(at, outcome, true, sink);
     }
 
     /// Resets a stream and fails its request.
     fn fail(&mut self, at: usize, error: ErrorKind, code: Code, sink: &mut Sink) {
         frame::write_reset(self.lanes[at].stream, code, sink.out);
-        self.complete(at, Err(error), sink);
+        self.complete(at, Err(error), true, sink);
     }
 
-    fn complete(&mut self, at: usize, outcome: Result<Answer, ErrorKind>, sink: &mut Sink) {
+    fn complete(
+        &mut self,
+        at: usize,
+        outcome: Result<Answer, ErrorKind>,
+        processed: bool,
+        sink: &mut Sink,
+    ) {
         self.free(at);
-        sink.completions.push(Completion { lane: at as u32, outcome });
+        sink.completions.push(Completion { lane: at as u32, outcome, processed });
     }
 }
 

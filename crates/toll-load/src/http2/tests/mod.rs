@@ -453,6 +453,35 @@ fn goaway_fails_what_the_peer_never_saw_and_lets_the_rest_finish() {
     assert!(!talk.completions[2].outcome.unwrap().keep_alive);
 }
 
+/// Lanes and kinds of the requests that the peer says it has done nothing about.
+fn unprocessed(talk: &Talk) -> Vec<(u32, Option<ErrorKind>)> {
+    let unprocessed = talk.completions.iter().filter(|c| !c.processed);
+    unprocessed.map(|c| (c.lane, c.outcome.err())).collect()
+}
+
+/// As a server does that takes so many requests on a connection and no more.
+#[test]
+fn goaway_in_the_middle_tells_which_requests_may_be_sent_again() {
+    let mut talk = Talk::with_requests(5).hear(&[status(1, true, "200"), goaway(5)].concat());
+    let closed = Some(ErrorKind::Closed);
+    assert_eq!(unprocessed(&talk), [(3, closed), (4, closed)]);
+    talk = talk.hear(&[status(5, true, "200"), goaway(5)].concat());
+    // The peer may have begun what it leaves unanswered.
+    talk.http2.fail_open_lanes(ErrorKind::Closed, &mut talk.completions);
+    assert_eq!(unprocessed(&talk), [(3, closed), (4, closed)]);
+    assert_eq!(talk.outcomes()[3..], [(2, Ok(200)), (1, Err(ErrorKind::Closed))]);
+}
+
+#[test]
+fn a_refused_stream_may_be_sent_again_and_no_other_reset_may() {
+    for code in 0..=14 {
+        let talk = Talk::with_requests(2).hear(&number(kind::RST_STREAM, 3, code));
+        assert_eq!(talk.outcomes(), [(1, Err(ErrorKind::Reset))]);
+        assert_eq!(talk.completions[0].processed, code != 7, "code {code}");
+        assert!(talk.http2.can_start());
+    }
+}
+
 #[test]
 fn a_connection_ends_when_its_identifiers_are_used_up() {
     let mut talk = Talk::with_requests(0);
