@@ -254,9 +254,14 @@ impl Connection {
     /// When the connection is broken.
     pub fn flush(&mut self) -> io::Result<()> {
         if !self.outgoing.is_empty() {
-            self.written += write_all_of(&mut self.stream, &self.outgoing[self.written..])?;
-            if self.written == self.outgoing.len() {
-                self.outgoing.clear();
+            let taken = write_all_of(&mut self.stream, &self.outgoing[self.written..])?;
+            self.written += taken;
+            if let Speaker::Http2(http2) = &mut self.speaker {
+                http2.wrote(taken, self.outgoing.len() - self.written);
+            }
+            // Not only when all is written: that may never be while bodies are sent without a pause.
+            if 2 * self.written >= self.outgoing.len() {
+                self.outgoing.drain(..self.written);
                 self.written = 0;
             }
         }
@@ -374,3 +379,6 @@ fn kind_of(fault: Fault) -> ErrorKind {
         Fault::Truncated => ErrorKind::Closed,
     }
 }
+
+#[cfg(test)]
+mod tests;

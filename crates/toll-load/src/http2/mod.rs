@@ -7,9 +7,11 @@
 mod frame;
 pub(crate) mod hpack;
 mod lane;
+mod owed;
 
 use frame::{Code, Header, flag, kind, setting};
 use lane::Lane;
+use owed::Owed;
 
 use crate::ErrorKind;
 use crate::http::Answer;
@@ -62,6 +64,7 @@ pub(crate) struct Http2 {
     /// The front of a header block that comes in several frames.
     block: Vec<u8>,
     unfinished: Option<Block>,
+    owed: Owed,
 }
 
 /// What the peer allows.
@@ -141,6 +144,7 @@ impl Http2 {
             passing: Passing::default(),
             block: Vec::new(),
             unfinished: None,
+            owed: Owed::default(),
         }
     }
 
@@ -212,6 +216,11 @@ impl Http2 {
             frame::write_reset(stream, Code::Cancel, out);
             self.free(lane as usize);
         }
+    }
+
+    /// The socket took so many of the bytes written here, and has left so many.
+    pub fn wrote(&mut self, taken: usize, left: usize) {
+        self.owed.wrote(taken, left);
     }
 
     /// The connection is given up, or has ended, for instance after [`Http2::feed`] failed: every open request has failed.
@@ -295,7 +304,7 @@ impl Http2 {
     /// Takes what has come, in pieces of any length; writes what the protocol asks for in return.
     ///
     /// # Errors
-    /// When the peer breaks the protocol or a limit: the connection is of no use any more, nor are its lanes.
+    /// When the peer breaks the protocol or a limit, or does not read what it asks for: the connection is of no use any more, nor are its lanes.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -303,6 +312,7 @@ impl Http2 {
         out: &mut Vec<u8>,
         completions: &mut Vec<Completion>,
     ) -> Checked {
+        let before = out.len();
         let mut sink = Sink { now_ns, out, completions };
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -314,8 +324,9 @@ impl Http2 {
                 self.take_rest(rest, &mut sink)?
             };
         }
+        self.owed.add(out.len() - before)?;
         if self.waiting > 0 {
-            self.send_waiting(sink.out);
+            self.send_waiting(out);
         }
         Ok(())
     }

@@ -378,6 +378,55 @@ fn settings_and_pings_are_acknowledged_and_acknowledgements_are_not() {
     assert_eq!(talk.out, expected.concat());
 }
 
+const PINGS: usize = 1000;
+
+/// Hears pings and has the socket take some of what waits, as often as given; gives the rounds that went well.
+fn rounds_of_pings(rounds: usize, mut taken: impl FnMut(usize) -> usize) -> usize {
+    let mut talk = Talk::with_requests(0);
+    let pings = frame(kind::PING, 0, 0, &[0; 8]).repeat(PINGS);
+    (0..rounds)
+        .take_while(|_| {
+            let went_well = talk.feed(&pings).is_ok();
+            let taken = taken(talk.out.len());
+            talk.out.drain(..taken);
+            talk.http2.wrote(taken, talk.out.len());
+            went_well
+        })
+        .count()
+}
+
+#[test]
+fn a_peer_that_asks_and_does_not_read_breaks_the_connection() {
+    let limit = (1 << 20) / (17 * PINGS);
+    for taken in [0, 1, 17 * PINGS / 10, 17 * PINGS / 2] {
+        let rounds = rounds_of_pings(1000, |_| taken);
+        let left = rounds * (17 * PINGS - taken) / (17 * PINGS);
+        assert!(
+            (limit / 2..=2 * limit).contains(&left),
+            "{left} rounds wait when {taken} are taken"
+        );
+    }
+}
+
+#[test]
+fn a_peer_that_reads_may_ask_for_ever() {
+    assert_eq!(rounds_of_pings(1000, |waiting| waiting), 1000);
+    // However slowly, and though the queue is never empty.
+    assert_eq!(rounds_of_pings(1000, |waiting| waiting.saturating_sub(40 * 17 * PINGS)), 1000);
+    assert_eq!(rounds_of_pings(1000, |waiting| waiting / 2), 1000);
+}
+
+#[test]
+fn requests_of_any_length_are_not_what_the_peer_makes_us_owe() {
+    let windows = [settings(&[(setting::INITIAL_WINDOW_SIZE, 1 << 30)]), window_update(0, 1 << 30)];
+    let mut talk = Talk::with_requests(0);
+    assert!(talk.start(0, &vec![0; 5 << 20], false));
+    let mut talk = talk.hear(&windows.concat());
+    assert!(talk.start(1, &vec![0; 5 << 20], false));
+    assert_eq!(talk.feed(&frame(kind::PING, 0, 0, &[0; 8])), Ok(()));
+    assert!(talk.out.len() > 10 << 20);
+}
+
 #[test]
 fn a_head_request_takes_the_head_alone() {
     let mut talk = Talk::with_requests(0);
