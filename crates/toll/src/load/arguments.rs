@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use toll_load::{Part, Resolve};
 
 use super::deliver::OutputChoice;
-use super::quantity::{self, LocalAddresses, Ramp, Steps};
+use super::quantity::{self, LocalAddresses, Ramp, Staircase};
 use super::threshold::Threshold;
 
 const EXAMPLES: &str = "\
@@ -92,7 +92,7 @@ pub struct ShapeArguments {
     /// A staircase: so many clients, each count held as long
     #[arg(long, value_name = "N,N,…xTIME", value_parser = quantity::steps,
           conflicts_with_all = ["requests", "duration", "connections"])]
-    pub steps: Option<Steps>,
+    pub steps: Option<Staircase>,
     /// Pause of a client between its answer and its next request
     #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
     pub think_time: Option<Duration>,

@@ -28,9 +28,9 @@ const UNITS: [(&str, u128); 6] = [
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ramp(Vec<(Duration, f64)>);
 
-/// Client counts and how long each is held, `1,5,10,20x5m`.
+/// Client counts, each held for as long: `1,5,10,20x5m`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Steps {
+pub struct Staircase {
     counts: Vec<u32>,
     each: Duration,
 }
@@ -173,12 +173,12 @@ fn ramp(
 ///
 /// # Errors
 /// When the text is none.
-pub fn steps(text: &str) -> Result<Steps, String> {
+pub fn steps(text: &str) -> Result<Staircase, String> {
     const WRONG: &str = "write the steps as COUNT,COUNT,…xTIME, for instance 1,5,10,20x5m";
     let (counts, each) = text.split_once('x').ok_or(WRONG)?;
     let counts: Vec<u32> =
         counts.split(',').map(at_least_one).collect::<Result<_, _>>().map_err(|_| WRONG)?;
-    Ok(Steps { counts, each: some_time(each).map_err(|_| WRONG)? })
+    Ok(Staircase { counts, each: some_time(each).map_err(|_| WRONG)? })
 }
 
 /// Local addresses.
@@ -221,7 +221,7 @@ impl Ramp {
     }
 }
 
-impl Steps {
+impl Staircase {
     /// The profile that holds each count in turn.
     pub fn profile(&self) -> Profile {
         let held = |count: &u32| Stage {

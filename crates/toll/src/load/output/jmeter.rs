@@ -21,7 +21,7 @@ dataType,success,failureMessage,bytes,sentBytes,grpThreads,allThreads,URL,Latenc
 
 /// What the rows take from the plan.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct Labels {
     targets: Vec<Named>,
     threads: u64,
 }
@@ -33,10 +33,10 @@ struct Named {
     url: String,
 }
 
-impl Rows {
-    pub(super) fn new(plan: &LoadPlan) -> Rows {
+impl Labels {
+    pub(super) fn new(plan: &LoadPlan) -> Labels {
         let targets = plan.targets.iter().map(Named::new).collect();
-        Rows { targets, threads: constant_clients(&plan.model) }
+        Labels { targets, threads: constant_clients(&plan.model) }
     }
 
     pub(super) fn write(&self, sample: &Sample, out: &mut impl Write) -> io::Result<()> {

@@ -76,12 +76,12 @@ pub enum RowForm {
 #[derive(Debug)]
 pub struct RowWriter<W> {
     out: W,
-    rows: Rows,
+    columns: Columns,
 }
 
 #[derive(Debug)]
-enum Rows {
-    Jmeter(jmeter::Rows),
+enum Columns {
+    Jmeter(jmeter::Labels),
     Csv,
 }
 
@@ -91,12 +91,12 @@ impl<W: Write> RowWriter<W> {
     /// # Errors
     /// What `out` refuses.
     pub fn new(form: RowForm, plan: &LoadPlan, mut out: W) -> io::Result<RowWriter<W>> {
-        let (header, rows) = match form {
-            RowForm::JmeterCsv => (jmeter::HEADER, Rows::Jmeter(jmeter::Rows::new(plan))),
-            RowForm::Csv => (csv::HEADER, Rows::Csv),
+        let (header, columns) = match form {
+            RowForm::JmeterCsv => (jmeter::HEADER, Columns::Jmeter(jmeter::Labels::new(plan))),
+            RowForm::Csv => (csv::HEADER, Columns::Csv),
         };
         writeln!(out, "{header}")?;
-        Ok(RowWriter { out, rows })
+        Ok(RowWriter { out, columns })
     }
 
     /// Writes the samples' rows, in their order.
@@ -105,9 +105,9 @@ impl<W: Write> RowWriter<W> {
     /// What `out` refuses.
     pub fn rows(&mut self, samples: &[Sample]) -> io::Result<()> {
         for sample in samples {
-            match &self.rows {
-                Rows::Jmeter(rows) => rows.write(sample, &mut self.out)?,
-                Rows::Csv => csv::write(sample, &mut self.out)?,
+            match &self.columns {
+                Columns::Jmeter(labels) => labels.write(sample, &mut self.out)?,
+                Columns::Csv => csv::write(sample, &mut self.out)?,
             }
         }
         Ok(())
