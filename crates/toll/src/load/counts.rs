@@ -1,27 +1,52 @@
-//! Sums over a finished phase that the summary and the thresholds share. Pure.
+//! Sums and rates of a finished phase that summary, thresholds and forms share: one place, so that they agree.
+//! Pure.
 
 use toll_load::{ErrorKind, PhaseReport};
 
 /// The first status that says that something went wrong.
 const FIRST_BAD: u16 = 400;
 
-/// Length of the phase, seconds; never zero.
+/// `part / whole`; of nothing it is zero.
+pub fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// Length of the phase, seconds.
 pub fn seconds(measure: &PhaseReport) -> f64 {
-    measure.end_ns.saturating_sub(measure.begin_ns).max(1) as f64 / 1e9
+    measure.end_ns.saturating_sub(measure.begin_ns) as f64 / 1e9
+}
+
+/// So much per second of the phase.
+pub fn per_second(measure: &PhaseReport, amount: f64) -> f64 {
+    share(amount, seconds(measure))
+}
+
+/// Answers within the phase, per second.
+pub fn throughput(measure: &PhaseReport) -> f64 {
+    per_second(measure, measure.completed as f64)
 }
 
 /// Requests that were sent and not answered. Attempts to connect are no requests: those wait for another one.
-fn failed(measure: &PhaseReport) -> u64 {
+pub fn failed(measure: &PhaseReport) -> u64 {
     let attempts = [ErrorKind::Connect, ErrorKind::Tls];
     let kinds = measure.errors.iter().filter(|(kind, _)| !attempts.contains(kind));
     kinds.map(|(_, count)| count).sum()
 }
 
+/// Answers with a status of 400 or more.
+pub fn bad_statuses(measure: &PhaseReport) -> u64 {
+    measure.statuses.range(FIRST_BAD..).map(|(_, count)| count).sum()
+}
+
 /// Answers that say that something went wrong, by status or by gRPC status.
 pub fn refused(measure: &PhaseReport) -> u64 {
-    let statuses = measure.statuses.range(FIRST_BAD..).map(|(_, count)| count);
     let calls = measure.grpc_statuses.range(1..).map(|(_, count)| count);
-    statuses.chain(calls).sum()
+    bad_statuses(measure) + calls.sum::<u64>()
+}
+
+/// Requests that were sent and came to an end, answered or failed.
+pub fn ended(measure: &PhaseReport) -> u64 {
+    measure.done + failed(measure)
 }
 
 /// Requests that did not end well: k6's `http_req_failed`, and those that could not be sent.
@@ -31,7 +56,12 @@ pub fn errors(measure: &PhaseReport) -> u64 {
 
 /// Requests with an end, good or bad.
 pub fn requests(measure: &PhaseReport) -> u64 {
-    measure.done + failed(measure) + measure.unsent
+    ended(measure) + measure.unsent
+}
+
+/// Requests that did not end well, of all.
+pub fn error_share(measure: &PhaseReport) -> f64 {
+    share(errors(measure) as f64, requests(measure) as f64)
 }
 
 /// `12 timeout, 3 reset`; nothing when there was no error.
@@ -39,4 +69,43 @@ pub fn errors_by_kind(measure: &PhaseReport) -> String {
     let counted = measure.errors.iter().filter(|(_, count)| **count > 0);
     let told = |(kind, count): (&ErrorKind, &u64)| format!("{count} {}", kind.name());
     counted.map(told).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured() -> PhaseReport {
+        PhaseReport {
+            done: 90,
+            unsent: 4,
+            statuses: [(200, 80), (399, 3), (400, 7)].into(),
+            errors: [(ErrorKind::Connect, 50), (ErrorKind::Tls, 30), (ErrorKind::Reset, 6)].into(),
+            ..PhaseReport::default()
+        }
+    }
+
+    #[test]
+    fn a_failed_attempt_to_connect_is_no_request() {
+        let measure = measured();
+        assert_eq!((failed(&measure), ended(&measure), requests(&measure)), (6, 96, 100));
+        assert_eq!((refused(&measure), errors(&measure)), (7, 17));
+        assert_eq!(error_share(&measure), 0.17);
+        assert_eq!(errors_by_kind(&measure), "50 connect, 6 reset, 30 tls");
+    }
+
+    #[test]
+    fn a_call_that_ended_with_an_error_is_refused_with_whatever_status() {
+        let grpc_statuses = [(0, 85), (14, 5)].into();
+        let measure = PhaseReport { grpc_statuses, ..measured() };
+        assert_eq!((refused(&measure), bad_statuses(&measure)), (12, 7));
+    }
+
+    #[test]
+    fn a_phase_of_no_length_has_no_rates() {
+        let mut measure = PhaseReport { completed: 3, ..PhaseReport::default() };
+        assert_eq!((throughput(&measure), error_share(&measure)), (0.0, 0.0));
+        measure.end_ns = 2_000_000;
+        assert_eq!(throughput(&measure), 1500.0);
+    }
 }

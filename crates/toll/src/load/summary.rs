@@ -11,7 +11,9 @@ use console::Style;
 use toll_load::{Check, Histogram, LoadModel, PhaseReport, StageReport};
 
 use super::Finished;
-use super::counts::{errors, errors_by_kind, refused, requests, seconds};
+use super::counts::{
+    error_share, errors, errors_by_kind, per_second, refused, requests, seconds, share, throughput,
+};
 use super::figures;
 use wording::{bottleneck, grpc_name, headline};
 
@@ -195,7 +197,7 @@ fn requests_told(measure: &PhaseReport) -> String {
     } else {
         String::new()
     };
-    let rate = figures::number(measure.completed as f64 / seconds(measure));
+    let rate = figures::number(throughput(measure));
     format!("{answered}{of} answered, {rate}/s in {}", figures::length(rounded(seconds(measure))))
 }
 
@@ -210,7 +212,7 @@ fn statuses(
     name: impl Fn(u16) -> String,
 ) -> Option<String> {
     let told = counts.iter().map(|(code, count)| {
-        let share = figures::share(*count as f64 / done.max(1) as f64);
+        let share = figures::share(share(*count as f64, done as f64));
         format!("{}: {} ({share})", name(*code), figures::count(*count)).replace(' ', "\u{a0}")
     });
     (!counts.is_empty()).then(|| told.collect::<Vec<_>>().join(", "))
@@ -226,7 +228,7 @@ fn errors_told(measure: &PhaseReport) -> String {
     if pieces.is_empty() {
         return "none".into();
     }
-    let share = figures::share(errors(measure) as f64 / requests(measure).max(1) as f64);
+    let share = figures::share(error_share(measure));
     format!("{} ({share} of the requests)", pieces.join(", "))
 }
 
@@ -257,7 +259,7 @@ fn clients(finished: Finished<'_>) -> Option<String> {
 
 fn traffic(measure: &PhaseReport) -> String {
     let told = |bytes: u64| {
-        let rate = figures::bytes(bytes as f64 / seconds(measure));
+        let rate = figures::bytes(per_second(measure, bytes as f64));
         format!("{rate}/s ({})", figures::bytes(bytes as f64))
     };
     format!("read {}, written {}", told(measure.bytes_in), told(measure.bytes_out))
@@ -280,17 +282,16 @@ fn connections(finished: Finished<'_>) -> String {
 fn generator(finished: Finished<'_>) -> String {
     let measure = &finished.report.measure;
     let cpu_s = measure.cpu_ns as f64 / 1e9;
-    let share = figures::share(((cpu_s / seconds(measure)) * 1e3).round() / 1e3);
-    let each_us = cpu_s * 1e6 / requests(measure).max(1) as f64;
+    let of_a_core = figures::share((per_second(measure, cpu_s) * 1e3).round() / 1e3);
+    let each_us = share(cpu_s * 1e6, requests(measure) as f64);
     let threads = match finished.report.threads {
         0 | 1 => String::new(),
         threads => format!(", {threads} threads"),
     };
-    format!("{share} of a core, {} CPU a request{threads}", figures::time(each_us))
+    format!("{of_a_core} of a core, {} CPU a request{threads}", figures::time(each_us))
 }
 
 fn stage(stage: &StageReport) -> String {
-    let length_s = (stage.end_s - stage.begin_s).max(1e-9);
     let value = |value: f64| figures::number((value * 100.0).round() / 100.0);
     let of = if stage.from == stage.to {
         value(stage.to)
@@ -302,7 +303,7 @@ fn stage(stage: &StageReport) -> String {
         0 => "-".into(),
         _ => figures::time(stage.latency.quantile_us(q)),
     };
-    let rate = figures::number(stage.done as f64 / length_s);
+    let rate = figures::number(share(stage.done as f64, stage.end_s - stage.begin_s));
     let (done, failed) = (figures::count(stage.done), figures::count(stage.failed));
     stage_row(&when, &of, [done, rate, failed, quantile(0.5), quantile(0.99)])
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use toll_load::{Histogram, PhaseReport};
 
-use super::counts::{errors, requests, seconds};
+use super::counts::{error_share, errors, requests, throughput};
 use super::figures;
 use super::quantity::{duration, plain_number, shown};
 
@@ -183,7 +183,7 @@ impl Threshold {
             Limit::ErrorRate(limit) => {
                 // Multiplied, not divided: 35 of 125 are exactly 28 %.
                 let (bad, all) = (errors(measure) as f64, requests(measure).max(1) as f64);
-                (bad * 100.0, *limit * all, figures::share(bad / all))
+                (bad * 100.0, *limit * all, figures::share(error_share(measure)))
             }
         };
         self.relation.holds(seen.total_cmp(&limit)).then_some(text)
@@ -204,7 +204,7 @@ impl Count {
     fn of(self, measure: &PhaseReport) -> f64 {
         let non_2xx = || measure.statuses.iter().filter(|(code, _)| !(200..300).contains(*code));
         match self {
-            Self::Rate => measure.completed as f64 / seconds(measure),
+            Self::Rate => throughput(measure),
             Self::Errors => errors(measure) as f64,
             Self::Non2xx => non_2xx().map(|(_, count)| count).sum::<u64>() as f64,
             Self::Unsent => measure.unsent as f64,

@@ -1,10 +1,12 @@
 //! Plan and report as the engine has them, and a flat `summary` for `jq`: numbers only, times in microseconds,
 //! rates per second. The key of a client certificate is left out of the plan.
+//!
+//! `requests` came to an end; `error_share` is that of `--fail-if error-rate`, of these and those never sent.
 
 use serde::Serialize;
 use toll_load::{Histogram, LoadPlan, LoadReport};
 
-use super::{Finished, share};
+use super::{Finished, counts, share};
 
 #[derive(Serialize)]
 struct Envelope<'a> {
@@ -56,9 +58,9 @@ impl Summary {
             requests_per_s: load.requests_per_s(),
             completed_per_s: load.per_second(measured.completed as f64),
             failed: load.failed(),
-            status_400_or_more: load.refused(),
+            status_400_or_more: counts::bad_statuses(measured),
             unsent: measured.unsent,
-            error_share: share((load.failed() + load.refused()) as f64, requests as f64),
+            error_share: counts::error_share(measured),
             bytes_in_per_s: load.per_second(measured.bytes_in as f64),
             bytes_out_per_s: load.per_second(measured.bytes_out as f64),
             latency_mean_us: latency.mean_us(),

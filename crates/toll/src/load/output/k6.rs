@@ -5,7 +5,7 @@
 //!   part of it here and is not in k6. The steps after it are k6's; sending is timed for one request in sixteen.
 //! - http_req_connecting and http_req_tls_handshaking are zero for requests on a connection that was there.
 //! - `{ expected_response:true }` is left out when there were other answers: their times are not kept apart.
-//! - http_req_failed is statuses from 400 on and failed requests. The rates count what ended within the phase.
+//! - http_req_failed is statuses from 400 on, gRPC statuses but 0, and failed requests. The rates count what ended within the phase.
 //! - An iteration of one request without a pause, and each arrival of an open loop, is its request.
 //! - vus are the clients of a closed loop; an open loop has none and k6's number of its own is not made up.
 

@@ -25,9 +25,10 @@ mod wrk;
 
 use std::io::{self, Write};
 
-use toll_load::{ErrorKind, Histogram, LoadPlan, PhaseReport, Sample};
+use toll_load::{Histogram, LoadPlan, PhaseReport, Sample};
 
 use super::Finished;
+use super::counts::{self, share};
 
 /// A form of the whole result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +131,7 @@ impl Finished<'_> {
 
     /// Length of the measured phase, seconds.
     fn seconds(&self) -> f64 {
-        self.nanoseconds() as f64 / 1e9
+        counts::seconds(self.measured())
     }
 
     fn nanoseconds(&self) -> u64 {
@@ -139,14 +140,12 @@ impl Finished<'_> {
 
     /// Requests that failed; attempts to connect are not requests.
     fn failed(&self) -> u64 {
-        let attempts = [ErrorKind::Connect, ErrorKind::Tls];
-        let errors = self.measured().errors.iter();
-        errors.filter(|(kind, _)| !attempts.contains(kind)).map(|(_, count)| count).sum()
+        counts::failed(self.measured())
     }
 
     /// Requests that came to an end, answered or failed.
     fn requests(&self) -> u64 {
-        self.measured().done + self.failed()
+        counts::ended(self.measured())
     }
 
     /// Requests that came to an end per second. Answers count when they came within the phase: one that an
@@ -155,19 +154,14 @@ impl Finished<'_> {
         self.per_second((self.measured().completed + self.failed()) as f64)
     }
 
-    /// Complete answers with a status of 400 or more.
+    /// Complete answers that say that something went wrong.
     fn refused(&self) -> u64 {
-        self.measured().statuses.range(400..).map(|(_, count)| count).sum()
+        counts::refused(self.measured())
     }
 
     fn per_second(&self, amount: f64) -> f64 {
-        share(amount, self.seconds())
+        counts::per_second(self.measured(), amount)
     }
-}
-
-/// `part / whole`; zero of nothing is zero.
-fn share(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 /// A step that only new connections take, as the tools count it that give it to every request: zero for those

@@ -284,6 +284,43 @@ fn answers_after_the_end_add_nothing_to_the_throughput() {
 }
 
 #[test]
+fn a_load_of_milliseconds_has_the_rate_of_its_milliseconds() {
+    let mut load = answers();
+    load.plan.stop = Stop::AfterRequests(1000);
+    load.report.measure.end_ns = 4_000_000;
+    for (form, rate) in [
+        (ReportForm::Wrk, "\nRequests/sec: 250000.00\nTransfer/sec:     59.60MB\n"),
+        (ReportForm::Hey, "  Requests/sec:\t250000.0000\n"),
+        (ReportForm::K6, ": 1000   250000/s\n"),
+        (ReportForm::Vegeta, " 1000, 250000.00, 250000.00\n"),
+        (ReportForm::Json, "\"completed_per_s\": 250000.0,\n"),
+    ] {
+        let text = load.render(form);
+        assert!(text.contains(rate), "{form:?}\n{text}");
+    }
+    load.report.measure.end_ns = 0;
+    for form in TEXTS {
+        assert!(!load.render(form).contains("GB"), "{form:?}");
+    }
+    assert!(load.render(ReportForm::Wrk).contains("\nRequests/sec:      0.00\n"));
+}
+
+#[test]
+fn json_and_a_condition_count_the_same_errors() {
+    let mut load = answers().failed(&[(ErrorKind::Timeout, 10), (ErrorKind::Connect, 99)]);
+    load.report.measure.grpc_statuses = [(0, 990), (14, 10)].into();
+    load.report.measure.unsent = 240;
+    let json: serde_json::Value = serde_json::from_str(&load.render(ReportForm::Json)).unwrap();
+    let summary = &json["summary"];
+    assert_eq!(summary["error_share"], counts::error_share(&load.report.measure));
+    assert_eq!(
+        (&summary["error_share"], &summary["status_400_or_more"]),
+        (&0.208.into(), &0.into())
+    );
+    assert!(load.render(ReportForm::K6).contains("1.98%  20 out of 1010\n"));
+}
+
+#[test]
 fn the_percentile_table_is_that_of_hdr_histogram() {
     // One value of 2 ms and ten of 4 ms, as in the fixture.
     let mut load = nothing();

@@ -204,6 +204,32 @@ fn a_part_of_a_ramp_of_grpc_calls() {
 }
 
 #[test]
+fn a_load_of_milliseconds_has_the_rate_of_its_milliseconds() {
+    let mut measure = measured(50, 0);
+    measure.end_ns = 4_000_000;
+    let plan = plan(LoadModel::closed(50), Stop::AfterRequests(50));
+    let told = text(&finished(plan.clone(), measure.clone()));
+    assert!(told.contains("50 answered, 12,500/s in 4.00 ms"), "{told}");
+    assert!(told.contains("read 10.2 MB/s (40.6 kB), written"), "{told}");
+    // Without a length there is no rate: none is made up.
+    measure.end_ns = 0;
+    measure.cpu_ns = 1_000_000;
+    let told = text(&finished(plan, measure));
+    assert!(told.contains("50 answered, 0/s in 0 us"), "{told}");
+    assert!(told.contains("read 0 B/s (40.6 kB)"), "{told}");
+    assert!(told.contains("generator    0 % of a core"), "{told}");
+}
+
+#[test]
+fn a_stage_of_no_length_has_no_rate() {
+    let mut load = staged();
+    load.report.measure.stages[0].end_s = 0.0;
+    let told = text(&load);
+    let line = told.lines().find(|line| line.starts_with("0:00 to 0:00")).unwrap();
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>()[6..8], ["4,500", "0"], "{line}");
+}
+
+#[test]
 fn every_summary_fits_into_eighty_columns() {
     for load in [closed(), open(), staged(), all_errors(), grpc()] {
         for line in text(&load).lines() {
