@@ -18,8 +18,8 @@ Examples:
   toll doctor                      what this machine can show, and what is missing
 
 Exit status: 0 done, 1 failed, 2 wrong command line or study file, 3 a variant
-has no valid trial, 99 a --fail-if of `toll load` was met, 130 interrupted
-(what was measured is kept).";
+has no valid trial, 4 `toll load` did not keep its schedule, 99 a --fail-if of
+`toll load` was met, 130 interrupted (what was measured is kept).";
 
 /// A run is resumed as it was planned.
 const NOT_OF_A_RESUMED_RUN: [&str; 10] =

@@ -21,6 +21,8 @@ pub mod exit {
     pub const USAGE: u8 = 2;
     /// The run ended, but a variant has no valid trial under some load.
     pub const UNPROVEN: u8 = 3;
+    /// A load ended, but requests of its schedule were never sent.
+    pub const UNKEPT: u8 = 4;
     /// A condition of `--fail-if` was met; k6 uses the same status.
     pub const CROSSED: u8 = 99;
     /// Interrupted; what was measured is kept.

@@ -85,6 +85,7 @@ impl CliError {
             | Self::UnknownStudy { .. }
             | Self::Unreadable { .. }
             | Self::Plan(_) => exit::USAGE,
+            Self::Load(LoadFault::Unkept { .. }) => exit::UNKEPT,
             Self::Load(fault) if fault.is_usage() => exit::USAGE,
             _ => exit::FAILED,
         }

@@ -39,8 +39,9 @@ Three machines, one load: on the first of them, and alike on the others,
 and then: toll merge 1.json 2.json 3.json
 
 Exit status: 0 done, 1 it could not run or not one request was answered,
-2 wrong command line, 99 a --fail-if was met, 130 interrupted (the summary
-tells what was measured until then).";
+2 wrong command line, 4 the schedule was not kept: requests of an open loop
+were never sent, 99 a --fail-if was met (whatever the schedule), 130
+interrupted (the summary tells what was measured until then).";
 
 /// What an open loop decides by itself.
 const OF_CLIENTS: [&str; 4] = ["stages", "steps", "think_time", "parallel"];

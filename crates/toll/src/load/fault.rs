@@ -3,7 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use toll_load::LoadError;
+use toll_load::{LoadError, LoadModel, LoadReport};
+
+use super::Finished;
 
 /// Why there is no result, or none that counts.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +78,16 @@ pub enum LoadFault {
         /// The errors by kind.
         seen: String,
     },
+    /// It ran, and left out what it should have sent.
+    #[error("the schedule was not kept: {unsent} of {scheduled} requests were never sent")]
+    Unkept {
+        /// Requests that were due and never sent.
+        unsent: u64,
+        /// Requests that were due.
+        scheduled: u64,
+        /// Whose limit it was.
+        limit: Bottleneck,
+    },
     /// A file is no result of a part.
     #[error("{path} is no result that can be merged: {source}")]
     NoResult {
@@ -100,6 +112,46 @@ pub enum LoadFault {
     },
 }
 
+/// What kept an open loop from its schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bottleneck {
+    /// The engine had no CPU left.
+    Generator,
+    /// Answers did not come, and connections stayed busy.
+    Service,
+}
+
+impl Bottleneck {
+    /// Told by the engine's check of its own CPU: with time to spare, it waited for the service.
+    pub fn of(report: &LoadReport) -> Self {
+        let busy = report.checks.iter().any(|check| check.name == "own-cpu" && !check.holds);
+        if busy { Self::Generator } else { Self::Service }
+    }
+
+    /// What to change for a schedule that is kept.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Generator => {
+                "the generator was the limit: give it more --threads, a faster machine or a lower rate"
+            }
+            Self::Service => {
+                "the service did not keep up: lower the rate, or allow more --max-connections"
+            }
+        }
+    }
+}
+
+/// The requests of an open loop that were never sent. A closed loop has no schedule to keep.
+pub(super) fn unkept(finished: Finished<'_>) -> Option<LoadFault> {
+    let measure = &finished.report.measure;
+    let is_open = matches!(finished.plan.model, LoadModel::Open { .. });
+    (is_open && measure.unsent > 0).then(|| LoadFault::Unkept {
+        unsent: measure.unsent,
+        scheduled: measure.scheduled,
+        limit: Bottleneck::of(finished.report),
+    })
+}
+
 impl LoadFault {
     /// What to do about it.
     pub fn help(&self) -> Option<String> {
@@ -117,6 +169,7 @@ impl LoadFault {
             Self::NothingAnswered { .. } => {
                 "look at the service's log, and try the URL once with curl".into()
             }
+            Self::Unkept { limit, .. } => limit.advice().into(),
             Self::NoResult { .. } => {
                 "merge the files that `toll load --part I/N --output json=FILE` wrote".into()
             }
@@ -135,7 +188,7 @@ impl LoadFault {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Engine(error) => is_typed(error),
-            Self::Unwritable { .. } | Self::NothingAnswered { .. } => false,
+            Self::Unwritable { .. } | Self::NothingAnswered { .. } | Self::Unkept { .. } => false,
             _ => true,
         }
     }
@@ -176,4 +229,36 @@ fn is_typed(error: &LoadError) -> bool {
             | LoadError::BadCertificate { .. }
             | LoadError::BadServerName { .. }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use toll_load::{Check, LoadPlan, Stop, Target};
+
+    use super::*;
+
+    fn unkept_of(model: LoadModel, own_cpu_holds: bool) -> Option<LoadFault> {
+        let plan = LoadPlan::new(Target::get("http://a/"), model, Stop::AfterRequests(10));
+        let own_cpu = Check { name: "own-cpu".into(), holds: own_cpu_holds, ..Check::default() };
+        let mut report = LoadReport { checks: vec![own_cpu], ..LoadReport::default() };
+        (report.measure.scheduled, report.measure.unsent) = (10, 3);
+        unkept(Finished { plan: &plan, report: &report })
+    }
+
+    #[test]
+    fn a_schedule_that_was_not_kept_has_the_advice_that_fits() {
+        let fault = unkept_of(LoadModel::open(10.0, 5), true).unwrap();
+        assert_eq!(
+            fault.to_string(),
+            "the schedule was not kept: 3 of 10 requests were never sent"
+        );
+        assert!(fault.help().unwrap().contains("--max-connections"));
+        let busy = unkept_of(LoadModel::open(10.0, 5), false).unwrap();
+        assert!(busy.help().unwrap().contains("--threads"));
+    }
+
+    #[test]
+    fn a_closed_loop_has_no_schedule_to_keep() {
+        assert!(unkept_of(LoadModel::closed(5), false).is_none());
+    }
 }

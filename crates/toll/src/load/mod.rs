@@ -64,6 +64,8 @@ pub enum Ending {
     Nothing(LoadFault),
     /// Conditions of `--fail-if` are met: each with what was seen.
     Crossed(Vec<String>),
+    /// With requests of an open loop that were never sent.
+    Unkept(LoadFault),
     /// Well.
     Done,
 }
@@ -148,7 +150,9 @@ fn ending(finished: Finished<'_>, result: &ResultArguments, shell: &Shell) -> En
         Some(format!("{threshold}: {} was seen", threshold.crossed(measure)?))
     });
     match crossed.collect::<Vec<_>>() {
-        crossed if crossed.is_empty() => Ending::Done,
+        crossed if crossed.is_empty() => {
+            fault::unkept(finished).map_or(Ending::Done, Ending::Unkept)
+        }
         crossed => Ending::Crossed(crossed),
     }
 }

@@ -8,14 +8,14 @@ mod wording;
 use std::collections::BTreeMap;
 
 use console::Style;
-use toll_load::{Check, Histogram, LoadModel, PhaseReport, StageReport};
+use toll_load::{Check, Histogram, LoadModel, LoadReport, PhaseReport, StageReport};
 
 use super::Finished;
 use super::counts::{
     error_share, errors, errors_by_kind, per_second, refused, requests, seconds, share, throughput,
 };
 use super::figures;
-use wording::{bottleneck, grpc_name, headline};
+use wording::{advice, grpc_name, headline};
 
 /// Longer lines are hard to read, shorter ones do not hold the tables.
 const WIDTHS: (usize, usize) = (72, 80);
@@ -152,7 +152,7 @@ impl Page {
     fn warnings(&self, finished: Finished<'_>) -> Vec<String> {
         let report = finished.report;
         let broken = report.checks.iter().filter(|check| !check.holds && check.name != "errors");
-        let checks = broken.flat_map(|check| self.warning(check));
+        let checks = broken.flat_map(|check| self.warning(check, report));
         let lost = (report.samples_lost > 0).then(|| {
             format!(
                 "{} samples were lost: outputs that list requests miss them",
@@ -167,11 +167,10 @@ impl Page {
             .collect()
     }
 
-    fn warning(&self, check: &Check) -> Vec<String> {
-        let Check { name, seen, bound, advice, .. } = check;
-        let cause = bottleneck(name);
+    fn warning(&self, check: &Check, report: &LoadReport) -> Vec<String> {
+        let Check { name, seen, bound, .. } = check;
         let lines = self.marked(&format!("{name}: {seen}; wanted: {bound}"));
-        let advice = wrap(&format!("{cause}{advice}"), self.width - 2);
+        let advice = wrap(&advice(check, report), self.width - 2);
         lines.into_iter().chain(advice.iter().map(|line| format!("  {line}"))).collect()
     }
 

@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -106,6 +107,42 @@ fn a_condition_that_is_met_sets_the_status_and_is_told() {
     ended.assert_status(99).assert_says("failed: p99>1ns: ");
     assert!(!ended.stderr.contains("errors>0"), "{}", ended.stderr);
     load(&server, &["-n", "50", "-c", "5", "--fail-if", "p99>1h"]).assert_status(0);
+}
+
+/// Answers the first request, after two seconds the second, and so on.
+fn slow() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            thread::spawn(move || answer_slowly(stream.unwrap()));
+        }
+    });
+    url
+}
+
+fn answer_slowly(mut stream: TcpStream) {
+    let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    for _ in lines.map_while(Result::ok).filter(String::is_empty) {
+        if stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").is_err() {
+            return;
+        }
+        thread::sleep(Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn a_schedule_that_was_not_kept_has_a_status_of_its_own() {
+    let arguments = ["--rate", "100", "-z", "500ms", "--max-connections", "1", "--timeout", "1s"];
+    let with = |more: &[&str]| toll(&[&["load", &slow()], &arguments[..], more].concat());
+    let ended = with(&[]);
+    ended.assert_status(4).assert_says("error: the schedule was not kept: ");
+    ended.assert_says("of 50 requests were never sent");
+    ended
+        .assert_says("help: the service did not keep up: lower the rate, or allow more --max-conn");
+    assert!(ended.stdout.contains("never sent"), "{}", ended.stdout);
+    with(&["--fail-if", "unsent>0"]).assert_status(99).assert_says("failed: unsent>0: ");
+    with(&["--fail-if", "rate>1000"]).assert_status(4);
 }
 
 #[test]

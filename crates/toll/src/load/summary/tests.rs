@@ -230,6 +230,18 @@ fn a_stage_of_no_length_has_no_rate() {
 }
 
 #[test]
+fn who_was_the_limit_is_told_of_a_schedule_that_was_not_kept() {
+    let schedule = check("schedule", "960 sent, 40 never sent", "1000 sent", "");
+    let mut load = all_errors();
+    load.report.checks = vec![schedule];
+    assert!(text(&load).contains("\n  the service did not keep up: lower the rate, or allow more"));
+    load.report.checks.push(check("own-cpu", "99 %", "below 85 %", "lower the rate"));
+    let told = text(&load);
+    assert!(told.contains("\n  the generator was the limit: give it more --threads"), "{told}");
+    assert!(!told.contains("the service did not keep up"), "{told}");
+}
+
+#[test]
 fn every_summary_fits_into_eighty_columns() {
     for load in [closed(), open(), staged(), all_errors(), grpc()] {
         for line in text(&load).lines() {

@@ -1,7 +1,8 @@
 //! Plans and checks in words.
 
-use toll_load::{LoadModel, LoadPlan, Profile, Protocol, Reuse, Spacing, Stop};
+use toll_load::{Check, LoadModel, LoadPlan, LoadReport, Profile, Protocol, Reuse, Spacing, Stop};
 
+use crate::load::fault::Bottleneck;
 use crate::load::figures;
 
 /// What was run, in one line: `closed loop, 50 clients, 10 s, HTTP/1.1: GET http://…`.
@@ -105,11 +106,14 @@ pub fn grpc_name(code: u16) -> String {
     NAMES.get(usize::from(code)).map_or_else(|| code.to_string(), |name| (*name).into())
 }
 
-/// What a check that does not hold says of the generator, before its advice.
-pub fn bottleneck(check: &str) -> &'static str {
-    match check {
+/// What a check that does not hold says of the generator, and what to change.
+pub fn advice(check: &Check, report: &LoadReport) -> String {
+    let cause = match check.name.as_str() {
         "own-cpu" => "the generator was the bottleneck: ",
         "send-lag" => "the generator was late: ",
+        // Looked at alone, the schedule does not tell who was the limit.
+        "schedule" => return Bottleneck::of(report).advice().into(),
         _ => "",
-    }
+    };
+    format!("{cause}{}", check.advice)
 }
