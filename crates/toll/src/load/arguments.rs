@@ -131,7 +131,7 @@ pub struct ShapeArguments {
     /// Load that is not counted, before the rest
     #[arg(long, value_name = "TIME", value_parser = quantity::duration, help_heading = LENGTH)]
     pub warm_up: Option<Duration>,
-    /// Let the warm-up go on until the figures are stable, at most so long
+    /// Let the warm-up go on until the figures are stable, at most so long; not for a --part
     #[arg(long, value_name = "TIME", value_parser = quantity::duration, help_heading = LENGTH)]
     pub warm_up_max: Option<Duration>,
 }

@@ -49,6 +49,9 @@ pub enum LoadFault {
     /// The longest warm-up is shorter than the shortest.
     #[error("--warm-up-max is shorter than --warm-up")]
     WarmUp,
+    /// A part whose warm-up has no fixed length.
+    #[error("a --part cannot have a --warm-up-max: each part would end its warm-up on its own")]
+    WarmUpOfPart,
     /// The common start has passed.
     #[error("the instant {instant} of --start-at has passed")]
     StartPassed {
@@ -160,6 +163,7 @@ impl LoadFault {
             Self::Empty { what, .. } => format!("give a file with at least one of the {what}"),
             Self::BadHeader { .. } => "write it as 'name: value'".into(),
             Self::WarmUp => "make --warm-up-max the longer one, or leave it out".into(),
+            Self::WarmUpOfPart => "give every part the same --warm-up, long enough".into(),
             Self::StartPassed { .. } => {
                 "choose an instant that leaves time to start every engine".into()
             }

@@ -6,7 +6,21 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toll_load::{LoadPlan, LoadReport, Part};
 
-use super::LoadFault;
+use super::{LoadFault, figures};
+
+/// Parts that begin further apart than this did not bear their load together, nanoseconds.
+const TOGETHER_NS: u64 = 50_000_000;
+
+/// The result of the whole.
+#[derive(Debug)]
+pub struct Merged {
+    /// What the parts were parts of.
+    pub plan: LoadPlan,
+    /// Their reports, added up.
+    pub report: LoadReport,
+    /// What weakens it.
+    pub notes: Vec<String>,
+}
 
 /// What `--output json` writes, as far as it is read here.
 #[derive(Deserialize)]
@@ -22,12 +36,25 @@ struct Written {
 pub fn merged(
     files: &[PathBuf],
     read: impl Fn(&Path) -> io::Result<Vec<u8>>,
-) -> Result<(LoadPlan, LoadReport), LoadFault> {
+) -> Result<Merged, LoadFault> {
     let parts = files.iter().map(|path| written(path, &read)).collect::<Result<Vec<_>, _>>()?;
     let plan = whole(files, &parts)?;
     let reports: Vec<LoadReport> = parts.into_iter().map(|part| part.report).collect();
     let report = LoadReport::merge(&reports).expect("there is a report for each part");
-    Ok((plan, report))
+    Ok(Merged { plan, report, notes: apart(&reports).into_iter().collect() })
+}
+
+/// Told when the parts ran one after the other: their sum is then a load that never was.
+fn apart(reports: &[LoadReport]) -> Option<String> {
+    let begins = || reports.iter().map(|report| report.measure_begin_unix_ns);
+    let apart_ns = begins().max()?.abs_diff(begins().min()?);
+    let told = figures::time(apart_ns as f64 / 1e3);
+    (apart_ns > TOGETHER_NS).then(|| {
+        format!(
+            "the parts did not run at the same time: their measured phases began up to {told} apart; \
+             give all of them one --start-at, and check that the machines' clocks agree"
+        )
+    })
 }
 
 fn written(
@@ -67,18 +94,22 @@ mod tests {
     use super::*;
 
     fn part(index: u32, of: u32, clients: u32) -> String {
+        part_begun_at(0, index, of, clients)
+    }
+
+    fn part_begun_at(unix_ns: u64, index: u32, of: u32, clients: u32) -> String {
         let model = LoadModel::closed(clients);
         let plan = LoadPlan {
             part: Part { index, of },
             ..LoadPlan::new(Target::get("http://a/"), model, Stop::AfterRequests(10))
         };
-        let mut report = LoadReport::default();
+        let mut report = LoadReport { measure_begin_unix_ns: unix_ns, ..LoadReport::default() };
         report.measure.done = u64::from(index) + 1;
         report.measure.latency.record_ns(1000 * u64::from(index + 1));
         ReportForm::Json.render(Finished { plan: &plan, report: &report })
     }
 
-    fn merge(texts: &[String]) -> Result<(LoadPlan, LoadReport), LoadFault> {
+    fn merge(texts: &[String]) -> Result<Merged, LoadFault> {
         let names: Vec<PathBuf> = (1..=texts.len()).map(|n| format!("{n}.json").into()).collect();
         merged(&names, |path| {
             let at = names.iter().position(|name| name == path).unwrap();
@@ -88,9 +119,23 @@ mod tests {
 
     #[test]
     fn parts_in_any_order_make_the_whole() {
-        let (plan, report) = merge(&[part(2, 3, 5), part(0, 3, 5), part(1, 3, 5)]).unwrap();
-        assert_eq!(plan.part, Part::default());
-        assert_eq!((report.measure.done, report.measure.latency.count()), (6, 3));
+        let merged = merge(&[part(2, 3, 5), part(0, 3, 5), part(1, 3, 5)]).unwrap();
+        assert_eq!(merged.plan.part, Part::default());
+        let measure = &merged.report.measure;
+        assert_eq!((measure.done, measure.latency.count()), (6, 3));
+    }
+
+    #[test]
+    fn parts_that_ran_at_different_times_are_noted() {
+        const BEGIN_NS: u64 = 1_795_262_401_000_000_000;
+        let notes = |late_ns: u64| {
+            let late = part_begun_at(BEGIN_NS + late_ns, 0, 2, 5);
+            merge(&[late, part_begun_at(BEGIN_NS, 1, 2, 5)]).unwrap().notes.join("\n")
+        };
+        assert_eq!(notes(50_000_000), "");
+        let told = notes(1_200_000_000);
+        assert!(told.starts_with("the parts did not run at the same time: "), "{told}");
+        assert!(told.contains("1.20 s apart"), "{told}");
     }
 
     #[test]

@@ -22,6 +22,7 @@ use toll_load::{Listener, LoadError, LoadPlan, LoadReport, Sample};
 use arguments::{LoadArguments, MergeArguments, ResultArguments};
 use deliver::{Outputs, Stdout};
 use live::Live;
+use merge::Merged;
 use plan::World;
 use summary::Page;
 
@@ -113,11 +114,12 @@ fn drive(
 /// # Errors
 /// When the files are not the parts of one load.
 pub fn merge(arguments: &MergeArguments, shell: &Shell) -> Result<Outcome, LoadFault> {
-    let (plan, report) = merge::merged(&arguments.files, plan::read)?;
+    let Merged { plan, report, notes } = merge::merged(&arguments.files, plan::read)?;
     let outputs = Outputs::open(&arguments.result.output, &plan)?;
     if outputs.has_rows() {
         return Err(LoadFault::NoRows);
     }
+    notes.iter().for_each(|note| (shell.say)(&format!("note: {note}")));
     conclude(Finished { plan: &plan, report: &report }, outputs, &arguments.result, shell)
 }
 

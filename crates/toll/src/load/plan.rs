@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use toll_load::{
-    Arrivals, Body, ConnectionPlan, Identity, Idle, Iteration, LoadModel, LoadPlan, Profile,
+    Arrivals, Body, ConnectionPlan, Identity, Idle, Iteration, LoadModel, LoadPlan, Part, Profile,
     Protocol, Reuse, Rows, Spacing, Stop, Target, Tls, WarmUp,
 };
 
@@ -73,7 +73,7 @@ pub fn order(arguments: &LoadArguments, world: &mut World) -> Result<Order, Load
         rows,
         connection: connection(&arguments.connection, protocol, world)?,
         model,
-        warm_up: warm_up(&arguments.shape)?,
+        warm_up: warm_up(&arguments.shape, engine.part)?,
         stop,
         timeout_ms: arguments.connection.timeout.as_millis().max(1) as u64,
         seed: engine.seed,
@@ -158,7 +158,10 @@ fn clients(shape: &ShapeArguments, protocol: Protocol) -> Profile {
     Profile::constant(clients.min(shape.requests.unwrap_or(u64::MAX)) as f64)
 }
 
-fn warm_up(shape: &ShapeArguments) -> Result<WarmUp, LoadFault> {
+fn warm_up(shape: &ShapeArguments, part: Option<Part>) -> Result<WarmUp, LoadFault> {
+    if part.is_some() && shape.warm_up_max.is_some() {
+        return Err(LoadFault::WarmUpOfPart);
+    }
     let min = shape.warm_up.unwrap_or_default();
     let max = shape.warm_up_max.unwrap_or(min);
     if max < min {

@@ -238,6 +238,30 @@ fn results_of_other_loads_do_not_merge() {
 }
 
 #[test]
+fn parts_that_ran_one_after_the_other_merge_with_a_note() {
+    let server = Server::start();
+    let place = Workplace::new();
+    for part in ["1", "2"] {
+        let mut command = place.toll();
+        command.args(["load", &server.url, "-n", "10", "-c", "2", "--quiet"]);
+        command.args(["--part", &format!("{part}/2"), "--output", &format!("json={part}.json")]);
+        place.finish(command).assert_status(0);
+        thread::sleep(Duration::from_millis(60));
+    }
+    let mut command = place.toll();
+    command.args(["merge", "1.json", "2.json"]);
+    let ended = place.finish(command);
+    ended.assert_status(0).assert_says("note: the parts did not run at the same time: ");
+    assert!(ended.stdout.contains("10 answered"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_part_whose_warm_up_would_end_on_its_own_is_refused() {
+    let ended = toll(&["load", "http://127.0.0.1:1/", "--part", "1/2", "--warm-up-max", "5s"]);
+    ended.assert_status(2).assert_says("help: give every part the same --warm-up");
+}
+
+#[test]
 fn a_start_that_has_passed_is_refused() {
     let passed = "2026-01-01T00:00:00Z";
     let ended = toll(&["load", "http://127.0.0.1:1/", "--start-at", passed]);

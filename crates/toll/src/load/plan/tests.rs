@@ -231,6 +231,7 @@ fn files_and_lines_that_are_wrong_are_named() {
         ("--cacert body.bin https://a/", "invalid utf-8"),
         ("-H nonsense http://a/", "`nonsense` is no header"),
         ("--warm-up 5s --warm-up-max 1s http://a/", "--warm-up-max is shorter"),
+        ("--part 1/2 --warm-up-max 9s http://a/", "each part would end its warm-up on its own"),
     ] {
         let fault = ordered(line).expect_err(line);
         assert!(fault.to_string().contains(said), "{line}: {fault}");
