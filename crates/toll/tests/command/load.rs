@@ -87,6 +87,24 @@ fn json_holds_the_plan_and_the_report() {
 }
 
 #[test]
+fn no_password_is_written_into_a_result() {
+    let server = Server::start();
+    let with_user = server.url.replace("http://", "http://ann:swordfish@");
+    // base64 of "ann:swordfish".
+    let secrets = ["swordfish", "YW5uOnN3b3JkZmlzaA"];
+    for request in [
+        &["load", &with_user][..],
+        &["load", &server.url, "-a", "ann:swordfish"],
+        &["load", &server.url, "-H", "AUTHORIZATION: Bearer swordfish"],
+        &["load", &server.url, "-H", "Cookie: session=swordfish"],
+    ] {
+        let ended = toll(&[request, &["-n", "5", "-c", "1", "--output", "json"]].concat());
+        ended.assert_status(0);
+        assert!(!secrets.iter().any(|secret| ended.stdout.contains(secret)), "{}", ended.stdout);
+    }
+}
+
+#[test]
 fn a_file_gets_its_form_beside_the_summary() {
     let server = Server::start();
     let place = Workplace::new();

@@ -1,5 +1,6 @@
 //! Plan and report as the engine has them, and a flat `summary` for `jq`: numbers only, times in microseconds,
-//! rates per second. The key of a client certificate is left out of the plan.
+//! rates per second. What opens doors is left out of the plan: the key
+//! of a client certificate, and the values of headers that carry credentials.
 //!
 //! `requests` came to an end; `error_share` is that of `--fail-if error-rate`, of these and those never sent.
 
@@ -7,6 +8,9 @@ use serde::Serialize;
 use toll_load::{Histogram, LoadPlan, LoadReport};
 
 use super::{Finished, counts, share};
+
+/// Headers (and gRPC metadata, which are headers) whose values are left out.
+const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
 
 #[derive(Serialize)]
 struct Envelope<'a> {
@@ -86,16 +90,24 @@ pub(super) fn render(load: Finished<'_>) -> String {
     let envelope = Envelope {
         toll: env!("CARGO_PKG_VERSION"),
         summary: Summary::of(load),
-        plan: without_key(load.plan.clone()),
+        plan: without_secrets(load.plan.clone()),
         report: load.report,
     };
     let json = serde_json::to_string_pretty(&envelope);
     json.expect("plan and report have no map whose keys are not text") + "\n"
 }
 
-fn without_key(mut plan: LoadPlan) -> LoadPlan {
+fn without_secrets(mut plan: LoadPlan) -> LoadPlan {
+    let headers = plan.targets.iter_mut().flat_map(|target| &mut target.headers);
+    for (_, value) in headers.filter(|(name, _)| is_secret(name)) {
+        value.clear();
+    }
     if let Some(identity) = &mut plan.connection.tls.identity {
         identity.key_pem.clear();
     }
     plan
+}
+
+fn is_secret(header: &str) -> bool {
+    SECRET_HEADERS.iter().any(|secret| header.trim().eq_ignore_ascii_case(secret))
 }

@@ -59,7 +59,12 @@ fn write_counters(out: &mut String, load: Finished<'_>) -> fmt::Result {
         let count = measured.errors.get(&kind).unwrap_or(&0);
         writeln!(out, "toll_load_errors_total{{kind=\"{}\"}} {count}", kind.name())?;
     }
-    head(out, "bytes_total", "counter", "Bytes of requests and answers, heads included, what TLS adds not.")?;
+    head(
+        out,
+        "bytes_total",
+        "counter",
+        "Bytes of requests and answers, heads included, what TLS adds not.",
+    )?;
     writeln!(out, "toll_load_bytes_total{{direction=\"in\"}} {}", measured.bytes_in)?;
     writeln!(out, "toll_load_bytes_total{{direction=\"out\"}} {}", measured.bytes_out)?;
     let cpu_s = measured.cpu_ns as f64 / 1e9;

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use toll_load::{
-    Check, ErrorKind, Histogram, Identity, LoadModel, LoadPlan, LoadReport, Sample, SeriesPoint,
-    Stop, Target,
+    Check, ErrorKind, Histogram, Identity, LoadModel, LoadPlan, LoadReport, Protocol, Sample,
+    SeriesPoint, Stop, Target,
 };
 
 use super::*;
@@ -366,6 +366,23 @@ fn the_key_of_a_client_certificate_stays_out_of_json() {
     let identity = Identity { chain_pem: "chain".into(), key_pem: "a secret".into() };
     load.plan.connection.tls.identity = Some(identity);
     assert!(!load.render(ReportForm::Json).contains("a secret"));
+}
+
+#[test]
+fn the_values_of_headers_with_credentials_stay_out_of_json() {
+    for protocol in [Protocol::Http1, Protocol::Grpc { streams: 2 }] {
+        let mut load = answers();
+        load.plan.connection.protocol = protocol;
+        let names = ["authorization", "Proxy-Authorization", "COOKIE", "X-Api-Key", "accept"];
+        load.plan.targets.push(load.plan.targets[0].clone());
+        for target in &mut load.plan.targets {
+            target.headers = names.map(|name| (name.into(), format!("a secret of {name}"))).into();
+        }
+        let text = load.render(ReportForm::Json);
+        assert_eq!(text.matches("a secret of accept").count(), 2, "{text}");
+        assert_eq!(text.matches("a secret").count(), 2, "{text}");
+        assert!(text.contains("\"Proxy-Authorization\""), "that it was sent is no secret: {text}");
+    }
 }
 
 #[test]
