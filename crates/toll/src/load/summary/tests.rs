@@ -242,6 +242,14 @@ fn who_was_the_limit_is_told_of_a_schedule_that_was_not_kept() {
 }
 
 #[test]
+fn a_late_send_is_the_generators_fault_only_when_a_connection_was_free() {
+    let mut load = open();
+    assert!(text(&load).contains("\n  every connection was busy: "));
+    load.report.measure.waited_for_connection = 0;
+    assert!(text(&load).contains("\n  the generator was late: "));
+}
+
+#[test]
 fn every_summary_fits_into_eighty_columns() {
     for load in [closed(), open(), staged(), all_errors(), grpc()] {
         for line in text(&load).lines() {

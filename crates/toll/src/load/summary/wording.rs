@@ -110,6 +110,7 @@ pub fn grpc_name(code: u16) -> String {
 pub fn advice(check: &Check, report: &LoadReport) -> String {
     let cause = match check.name.as_str() {
         "own-cpu" => "the generator was the bottleneck: ",
+        "send-lag" if report.measure.waited_for_connection > 0 => "every connection was busy: ",
         "send-lag" => "the generator was late: ",
         // Looked at alone, the schedule does not tell who was the limit.
         "schedule" => return Bottleneck::of(report).advice().into(),
