@@ -11,7 +11,7 @@ use crate::peers::Client;
 /// What a client says of its own run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Reading {
-    /// Answers that it counted, successful ones.
+    /// Successful answers that it counted: status 2xx (wrk: 2xx and 3xx, hey, fortio and oha: 200).
     pub(crate) requests: f64,
     /// Answers per second, by its own clock.
     pub(crate) per_second: f64,
@@ -69,7 +69,7 @@ fn toll(stdout: &str) -> Option<Reading> {
     let seconds = (measure.end_ns - measure.begin_ns) as f64 / 1e9;
     let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|q| Some(measure.latency.quantile_us(q)));
     Some(Reading {
-        requests: measure.done as f64,
+        requests: measure.statuses.range(200..300).map(|(_, count)| *count as f64).sum(),
         per_second: measure.completed as f64 / seconds,
         latency: Latency::scaled([p50, p99, p999], MICROSECONDS),
         send_lag: Some(SendLag {
@@ -79,12 +79,15 @@ fn toll(stdout: &str) -> Option<Reading> {
     })
 }
 
-/// `  16997 requests in 1.04s, 13.83MB read`, `Requests/sec:  16341.53`, `     99%   21.17ms`.
+/// `  16997 requests in 1.04s, 13.83MB read`, `Requests/sec:  16341.53`, `     99%   21.17ms`, and only when
+/// there were some: `  Non-2xx or 3xx responses: 12`, which the first number holds, too.
 fn wrk(stdout: &str) -> Option<Reading> {
     let requests = stdout.lines().find_map(|line| line.split_once(" requests in "))?.0;
+    let requests: f64 = requests.trim().parse().ok()?;
+    let failed = number_after(stdout, "Non-2xx or 3xx responses:").unwrap_or(0.0);
     let percentile = |name| milliseconds(after(stdout, name)?);
     Some(Reading {
-        requests: requests.trim().parse().ok()?,
+        requests: requests - failed,
         per_second: number_after(stdout, "Requests/sec:")?,
         latency: Latency { p50_ms: percentile("50%"), p99_ms: percentile("99%"), p999_ms: None },
         send_lag: None,

@@ -25,6 +25,12 @@ fn wrk_is_read() {
 }
 
 #[test]
+fn answers_that_wrk_calls_neither_2xx_nor_3xx_do_not_count() {
+    let stdout = include_str!("fixtures/wrk.txt").to_owned() + "  Non-2xx or 3xx responses: 997\n";
+    assert_eq!(read(Client::Wrk, &stdout, "").unwrap().requests, 16_000.0);
+}
+
+#[test]
 fn hey_is_read() {
     let expected = Reading {
         requests: 935.0,
@@ -107,7 +113,8 @@ fn toll_is_read_from_the_measured_phase_of_its_report() {
     let mut report = LoadReport::default();
     let measure = &mut report.measure;
     (measure.begin_ns, measure.end_ns) = (1_000_000_000, 3_000_000_000);
-    (measure.done, measure.completed) = (1_010, 1_000);
+    (measure.done, measure.completed) = (1_030, 1_000);
+    measure.statuses = [(101, 1), (200, 1_000), (299, 10), (300, 4), (503, 15)].into();
     measure.latency = histogram(&[2_000_000; 1_000]);
     measure.send_lag = histogram(&[500; 1_000]);
     report.warm_up.done = 77;
