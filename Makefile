@@ -29,7 +29,7 @@ fuzz:
 build:
 	cargo build --release --locked
 
-## bench: compare `toll load` with other load generators, tables into bench/RESULTS.md (20 minutes, an idle machine)
+## bench: compare `toll load` with other load generators, tables into bench/RESULTS.md (25 minutes, an idle machine)
 bench:
 	cargo build --release --locked --bin toll --bin toll-bench
 	target/release/toll-bench --write bench/RESULTS.md

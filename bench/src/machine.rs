@@ -83,6 +83,15 @@ impl CpuTicks {
     }
 }
 
+/// How busy others kept this machine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Disturbance {
+    /// Load averages of the last minute, at the beginning and at the end.
+    pub(crate) load_average: [f64; 2],
+    /// Percent of the CPU time that was stolen, in the first round and in the last.
+    pub(crate) steal: [f64; 2],
+}
+
 /// A file of the kernel; empty where it does not exist.
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()

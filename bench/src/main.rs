@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod error;
+mod figures;
 mod install;
 mod load;
 mod machine;
@@ -38,7 +39,7 @@ struct Options {
     /// Rounds, each with every client once [default: 5, with --quick 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
-    /// Length of one client's run [default: 4, with --quick 2]
+    /// Length of one client's run, but for stall and steady [default: 4, with --quick 2]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..))]
     seconds: Option<u32>,
     /// Only these clients, e.g. toll,wrk
@@ -75,11 +76,9 @@ impl Options {
 
     fn effort(&self) -> Effort {
         let base = if self.quick { Effort::quick() } else { Effort::new(5, 4) };
-        let rounds = self.rounds.unwrap_or(base.rounds);
         Effort {
-            rounds,
+            rounds: self.rounds.unwrap_or(base.rounds),
             seconds: self.seconds.unwrap_or(base.seconds),
-            stall_rounds: base.stall_rounds.min(rounds),
             ..base
         }
     }
@@ -115,6 +114,7 @@ fn run(options: &Options) -> Result<(), BenchError> {
     }
     let runner =
         Runner { programs: &programs, pins, scratch: scratch.path(), effort: options.effort() };
+    say(&plan_line(runner.planned_seconds(&options.scenarios())));
     keep(options, "machine", &machine_line(pins))?;
     for scenario in options.scenarios() {
         let results = runner.run(scenario)?;
@@ -131,6 +131,11 @@ fn machine_line(pins: Option<Pins>) -> String {
         None => "server and client on the same core".into(),
     };
     format!("{}; {pinned}.\n", machine::describe())
+}
+
+fn plan_line(seconds: u32) -> String {
+    let minutes = f64::from(seconds) / 60.0;
+    format!("planned: {seconds} s under load, {minutes:.0} minutes, and the starts of programs")
 }
 
 /// Each table as soon as it exists.
@@ -189,9 +194,14 @@ mod tests {
     }
 
     #[test]
+    fn the_time_that_a_run_takes_is_said_in_seconds_and_minutes() {
+        let said = "planned: 1305 s under load, 22 minutes, and the starts of programs";
+        assert_eq!(plan_line(1305), said);
+    }
+
+    #[test]
     fn numbers_that_are_given_go_before_those_of_quick() {
         let effort = options("toll-bench --quick --seconds 7").effort();
         assert_eq!((effort.rounds, effort.seconds), (3, 7));
-        assert_eq!(options("toll-bench --rounds 1").effort().stall_rounds, 1);
     }
 }

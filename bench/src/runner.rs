@@ -7,13 +7,13 @@ use std::time::Duration;
 use crate::arrivals::Exactness;
 use crate::error::BenchError;
 use crate::install::{Found, Programs};
-use crate::load::Protocol;
-use crate::machine::{self, CpuTicks, Pins};
+use crate::load::{Load, Protocol};
+use crate::machine::{self, CpuTicks, Disturbance, Pins};
 use crate::measure::{Run, Stopwatch};
 use crate::nginx::Nginx;
 use crate::peers::H2LOAD_LOG;
 use crate::reading::{self, Reading};
-use crate::responder::{Responder, Served};
+use crate::responder::{Conduct, Responder, Served};
 use crate::scenario::{Contender, Effort, Scenario, Server};
 
 /// What one run of one contender gave.
@@ -26,6 +26,8 @@ pub(crate) struct Trial {
     pub(crate) served: Option<f64>,
     /// Only where arrivals are stamped.
     pub(crate) exactness: Option<Exactness>,
+    /// What the client reported of a server without stalls just before, milliseconds. Only in the stall test.
+    pub(crate) unstalled_p50_ms: Option<f64>,
 }
 
 /// One contender's trials, by round.
@@ -52,9 +54,7 @@ pub(crate) enum Outcome {
 pub(crate) struct Results {
     pub(crate) scenario: Scenario,
     pub(crate) rows: Vec<Row>,
-    pub(crate) load_average: f64,
-    /// Percent of the CPU time.
-    pub(crate) steal: f64,
+    pub(crate) disturbance: Disturbance,
 }
 
 /// Everything that stays the same between scenarios.
@@ -70,23 +70,54 @@ impl Runner<'_> {
     /// # Errors
     /// When a server cannot be started. A client that fails is a failed trial.
     pub(crate) fn run(&self, scenario: Scenario) -> Result<Results, BenchError> {
-        let (load_average, ticks) = (machine::load_average(), CpuTicks::now());
+        let began_at = machine::load_average();
         let mut rows = self.rows(scenario);
-        let rounds = scenario.rounds(&self.effort);
-        for round in 1..=rounds {
-            for row in &mut rows {
-                let Outcome::Trials(trials) = &mut row.outcome else { continue };
-                crate::say(&format!(
-                    "{} {round}/{rounds}: {} {}",
-                    scenario.name(),
-                    row.contender.client,
-                    row.contender.note
-                ));
-                trials.push(self.trial(scenario.server(), &row.contender)?);
-            }
+        let mut steal = Vec::new();
+        for round in 1..=self.effort.rounds {
+            let ticks = CpuTicks::now();
+            self.round(scenario, round, &mut rows)?;
+            steal.push(CpuTicks::now().stolen_since(ticks));
         }
-        let steal = CpuTicks::now().stolen_since(ticks);
-        Ok(Results { scenario, rows, load_average, steal })
+        let [first, last] = [steal.first(), steal.last()].map(|steal| steal.copied());
+        let disturbance = Disturbance {
+            load_average: [began_at, machine::load_average()],
+            steal: [first, last].map(|steal| steal.expect("there is at least one round")),
+        };
+        Ok(Results { scenario, rows, disturbance })
+    }
+
+    /// Seconds under load that these scenarios will take here.
+    pub(crate) fn planned_seconds(&self, scenarios: &[Scenario]) -> u32 {
+        let runs = scenarios
+            .iter()
+            .flat_map(|scenario| self.rows(*scenario).into_iter().map(move |row| (*scenario, row)));
+        let runs = runs.filter(|(_, row)| matches!(row.outcome, Outcome::Trials(_)));
+        runs.map(|(scenario, row)| scenario.planned_seconds(&row.contender, &self.effort)).sum()
+    }
+
+    fn round(&self, scenario: Scenario, round: u32, rows: &mut [Row]) -> Result<(), BenchError> {
+        for row in rows {
+            let Outcome::Trials(trials) = &mut row.outcome else { continue };
+            let Contender { client, note, .. } = row.contender;
+            let rounds = self.effort.rounds;
+            crate::say(&format!("{} {round}/{rounds}: {client} {note}", scenario.name()));
+            let unstalled_p50_ms = self.unstalled_p50_ms(scenario, &row.contender)?;
+            let trial = self.trial(scenario.server(), &row.contender)?;
+            trials.push(trial.map(|trial| Trial { unstalled_p50_ms, ..trial }));
+        }
+        Ok(())
+    }
+
+    /// The same client under the same rate, for a short while and against a server that never stands still.
+    fn unstalled_p50_ms(
+        &self,
+        scenario: Scenario,
+        by: &Contender,
+    ) -> Result<Option<f64>, BenchError> {
+        let Some(seconds) = scenario.unstalled_seconds(&self.effort) else { return Ok(None) };
+        let by = Contender { load: Load { seconds, ..by.load }, ..*by };
+        let trial = self.trial(Server::Responder(Conduct::Prompt), &by)?;
+        Ok(trial.ok().and_then(|trial| trial.reading.latency.p50_ms))
     }
 
     fn rows(&self, scenario: Scenario) -> Vec<Row> {
@@ -159,6 +190,7 @@ fn trial(by: &Contender, run: &Run, log: &str, served: Option<Served>) -> Result
         peak_rss_mb: run.peak_rss_mb,
         served: served.as_ref().map(|served| served.requests as f64),
         exactness: served.and_then(|served| Exactness::of(&served.arrivals_ns)),
+        unstalled_p50_ms: None,
     })
 }
 
@@ -192,6 +224,17 @@ mod tests {
     fn a_client_that_cannot_is_a_row_without_trials() {
         let found = Ok(Program { path: "/bin/wrk".into(), version: "4".into() });
         assert!(matches!(row(contender(Client::Wrk), &found).outcome, Outcome::Unsupported));
+    }
+
+    #[test]
+    fn only_clients_that_will_run_are_planned_for() {
+        let there = || Ok(Program { path: "/bin/true".into(), version: "4".into() });
+        let clients =
+            [(Client::Toll, there()), (Client::Wrk, there()), (Client::K6, Err("no go".into()))];
+        let programs = Programs { clients: clients.into(), nginx: Err("none".into()) };
+        let effort = Effort::new(5, 4);
+        let runner = Runner { programs: &programs, pins: None, scratch: Path::new(""), effort };
+        assert_eq!(runner.planned_seconds(&[Scenario::Closed, Scenario::Open]), 5 * (8 + 4));
     }
 
     #[test]

@@ -35,28 +35,23 @@ pub(crate) enum Scenario {
 pub(crate) struct Effort {
     pub(crate) rounds: u32,
     pub(crate) seconds: u32,
-    /// Rounds of the stall test, which is long.
-    pub(crate) stall_rounds: u32,
     /// A multiple of the stall's period.
     pub(crate) stall_seconds: u32,
+    /// The run without stalls that goes before each run of the stall test.
+    pub(crate) unstalled_seconds: u32,
     /// The short and the long run of [`Scenario::Steady`].
     pub(crate) steady_seconds: [u32; 2],
 }
 
 impl Effort {
     pub(crate) fn new(rounds: u32, seconds: u32) -> Effort {
-        Effort {
-            rounds,
-            seconds,
-            stall_rounds: rounds.min(3),
-            stall_seconds: 20,
-            steady_seconds: [5, 60],
-        }
+        Effort { rounds, seconds, stall_seconds: 10, unstalled_seconds: 2, steady_seconds: [5, 20] }
     }
 
     /// Enough to see that everything works.
     pub(crate) fn quick() -> Effort {
-        Effort { stall_rounds: 1, stall_seconds: 10, steady_seconds: [2, 10], ..Effort::new(3, 2) }
+        let base = Effort::new(3, 2);
+        Effort { stall_seconds: 5, unstalled_seconds: 1, steady_seconds: [2, 5], ..base }
     }
 }
 
@@ -133,12 +128,15 @@ impl Scenario {
         }
     }
 
-    pub(crate) fn rounds(self, effort: &Effort) -> u32 {
-        match self {
-            Scenario::Stall => effort.stall_rounds,
-            Scenario::Steady => 1,
-            _ => effort.rounds,
-        }
+    /// How long a contender runs against a prompt server first, to learn its p50 there.
+    pub(crate) fn unstalled_seconds(self, effort: &Effort) -> Option<u32> {
+        (self == Scenario::Stall).then_some(effort.unstalled_seconds)
+    }
+
+    /// Seconds under load of one contender in all its rounds; starts and ends of programs come on top.
+    pub(crate) fn planned_seconds(self, contender: &Contender, effort: &Effort) -> u32 {
+        let before = self.unstalled_seconds(effort).unwrap_or(0);
+        effort.rounds * (before + contender.load.seconds)
     }
 
     pub(crate) fn contenders(self, effort: &Effort) -> Vec<Contender> {
@@ -169,6 +167,7 @@ impl Scenario {
             Scenario::Closed | Scenario::Nginx | Scenario::Tls | Scenario::Http2 => &[
                 table::PER_CPU_SECOND,
                 table::TOLL_RATIO,
+                table::TOLL_AUTO_RATIO,
                 table::RATE,
                 table::RATE_TO_WRK,
                 table::CORE_SHARE,
@@ -182,9 +181,14 @@ impl Scenario {
                 table::PEAK_RSS,
             ],
             Scenario::Lag => &[table::LAG_P50, table::LAG_P99, table::CPU_PER_REQUEST],
-            Scenario::Stall => {
-                &[table::P50, table::P99, table::P999, table::SERVED, table::OFFERED]
-            }
+            Scenario::Stall => &[
+                table::P50,
+                table::P50_OVER_UNSTALLED,
+                table::P99,
+                table::P999,
+                table::SERVED,
+                table::OFFERED,
+            ],
             Scenario::Steady => &[table::SECONDS, table::RATE_ERROR, table::PEAK_RSS],
         }
     }
@@ -228,6 +232,18 @@ mod tests {
         for effort in [Effort::new(5, 4), Effort::quick()] {
             assert_eq!(u64::from(effort.stall_seconds) % STALL.every.as_secs(), 0);
         }
+    }
+
+    #[test]
+    fn runs_are_planned_with_what_goes_before_them_and_as_often_as_there_are_rounds() {
+        let planned = |scenario: Scenario| -> u32 {
+            let effort = Effort::new(5, 4);
+            let contenders = scenario.contenders(&effort);
+            contenders.iter().map(|by| scenario.planned_seconds(by, &effort)).sum()
+        };
+        assert_eq!(planned(Scenario::Lag), 2 * 4 * 5);
+        assert_eq!(planned(Scenario::Steady), (5 + 20) * 5);
+        assert_eq!(planned(Scenario::Stall), 9 * (2 + 10) * 5);
     }
 
     #[test]

@@ -3,9 +3,11 @@
 
 use std::fmt::Write as _;
 
-use toll_stats::median;
-
-use crate::load::Pace;
+use crate::figures::{
+    self, each, middle, of, p50_over_unstalled_us, per_cpu_second, rate, rate_error_percent,
+    ratios, trials,
+};
+use crate::machine::Disturbance;
 use crate::peers::Client;
 use crate::runner::{Outcome, Results, Row, Trial};
 
@@ -23,6 +25,12 @@ pub(crate) const PER_CPU_SECOND: Column = Column {
 pub(crate) const TOLL_RATIO: Column = Column {
     heading: "toll / this",
     cell: |row, rows| Some(spread(&ratios(of(rows, Client::Toll)?, row, per_cpu_second), ratio)),
+};
+pub(crate) const TOLL_AUTO_RATIO: Column = Column {
+    heading: "toll-auto / this",
+    cell: |row, rows| {
+        Some(spread(&ratios(of(rows, Client::TollAuto)?, row, per_cpu_second), ratio))
+    },
 };
 pub(crate) const RATE: Column =
     Column { heading: "requests/s", cell: |row, _| Some(thousands(middle(&each(row, rate))?)) };
@@ -47,31 +55,31 @@ pub(crate) const PEAK_RSS: Column = Column {
 };
 pub(crate) const SEND_ERROR_P50: Column = Column {
     heading: "error p50 us",
-    cell: |row, _| Some(spread(&each(row, |trial| Some(trial.exactness?.p50_us)), decimal)),
+    cell: |row, _| Some(spread(&each(row, figures::send_error_p50_us), decimal)),
 };
 pub(crate) const SEND_ERROR_P99: Column = Column {
     heading: "error p99 us",
-    cell: |row, _| Some(spread(&each(row, |trial| Some(trial.exactness?.p99_us)), decimal)),
+    cell: |row, _| Some(spread(&each(row, figures::send_error_p99_us), decimal)),
 };
 pub(crate) const RATE_ERROR: Column = Column {
     heading: "rate error %",
-    cell: |row, _| {
-        let Pace::PerSecond(offered) = row.contender.load.pace else { return None };
-        let share = |trial: &Trial| Some(trial.exactness?.rate_per_s / f64::from(offered) - 1.0);
-        Some(format!("{:+.4}", 100.0 * middle(&each(row, share))?))
-    },
+    cell: |row, _| Some(format!("{:+.4}", middle(&rate_error_percent(row))?)),
 };
 pub(crate) const LAG_P50: Column = Column {
     heading: "lag p50 us",
-    cell: |row, _| Some(spread(&each(row, |trial| Some(trial.reading.send_lag?.p50_us)), decimal)),
+    cell: |row, _| Some(spread(&each(row, figures::lag_p50_us), decimal)),
 };
 pub(crate) const LAG_P99: Column = Column {
     heading: "lag p99 us",
-    cell: |row, _| Some(spread(&each(row, |trial| Some(trial.reading.send_lag?.p99_us)), decimal)),
+    cell: |row, _| Some(spread(&each(row, figures::lag_p99_us), decimal)),
 };
 pub(crate) const P50: Column = Column {
     heading: "p50 ms",
     cell: |row, _| Some(decimal(middle(&each(row, |trial| trial.reading.latency.p50_ms))?)),
+};
+pub(crate) const P50_OVER_UNSTALLED: Column = Column {
+    heading: "p50 - unstalled p50, us",
+    cell: |row, _| Some(spread(&each(row, p50_over_unstalled_us), decimal)),
 };
 pub(crate) const P99: Column = Column {
     heading: "p99 ms",
@@ -85,14 +93,8 @@ pub(crate) const SERVED: Column = Column {
     heading: "requests at the server",
     cell: |row, _| Some(spread(&each(row, |trial| trial.served), thousands)),
 };
-pub(crate) const OFFERED: Column = Column {
-    heading: "of the schedule",
-    cell: |row, _| {
-        let load = row.contender.load;
-        let Pace::PerSecond(per_second) = load.pace else { return None };
-        Some(thousands(f64::from(per_second * load.seconds)))
-    },
-};
+pub(crate) const OFFERED: Column =
+    Column { heading: "of the schedule", cell: |row, _| Some(thousands(figures::scheduled(row)?)) };
 pub(crate) const SECONDS: Column =
     Column { heading: "seconds", cell: |row, _| Some(row.contender.load.seconds.to_string()) };
 
@@ -115,8 +117,11 @@ fn circumstances(results: &Results) -> String {
         1 => "One round".to_owned(),
         _ => format!("Medians of {rounds} interleaved rounds (lowest to highest)"),
     };
-    let Results { load_average, steal, .. } = results;
-    format!("\n{made}. Load average {load_average:.2} at the beginning, steal {steal:.1} %.\n")
+    let Disturbance { load_average: [begin, end], steal: [first, last] } = results.disturbance;
+    format!(
+        "\n{made}. Load average {begin:.2} at the beginning and {end:.2} at the end; steal {first:.1} % in the \
+         first round and {last:.1} % in the last.\n"
+    )
 }
 
 fn line(text: &mut String, label: &str, cells: &[impl AsRef<str>]) {
@@ -151,42 +156,6 @@ fn cells(row: &Row, results: &Results, columns: &[Column]) -> Vec<String> {
         }
         None => numbers.collect(),
     }
-}
-
-/// The row that others are compared with.
-fn of(rows: &[Row], client: Client) -> Option<&Row> {
-    rows.iter().find(|row| row.contender.client == client)
-}
-
-/// By round; None for a failed one.
-fn trials(row: &Row) -> impl Iterator<Item = Option<&Trial>> {
-    let trials = match &row.outcome {
-        Outcome::Trials(trials) => trials.as_slice(),
-        Outcome::Unsupported | Outcome::NotInstalled(_) => &[],
-    };
-    trials.iter().map(|trial| trial.as_ref().ok())
-}
-
-fn each(row: &Row, number: impl Fn(&Trial) -> Option<f64>) -> Vec<f64> {
-    trials(row).flatten().filter_map(number).collect()
-}
-
-/// `above` / `below` of the rounds in which both have the number.
-fn ratios(above: &Row, below: &Row, number: impl Fn(&Trial) -> Option<f64>) -> Vec<f64> {
-    let both = trials(above).zip(trials(below));
-    both.filter_map(|(above, below)| Some(number(above?)? / number(below?)?)).collect()
-}
-
-fn per_cpu_second(trial: &Trial) -> Option<f64> {
-    (trial.cpu_s > 0.0).then(|| trial.reading.requests / trial.cpu_s)
-}
-
-fn rate(trial: &Trial) -> Option<f64> {
-    Some(trial.reading.per_second)
-}
-
-fn middle(numbers: &[f64]) -> Option<f64> {
-    median(numbers).ok()
 }
 
 /// `median (lowest to highest)`; empty without numbers.
@@ -230,22 +199,12 @@ fn thousands(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::Reading;
-    use crate::scenario::{Effort, Scenario};
-
-    fn trial(requests: f64, cpu_s: f64) -> Result<Trial, String> {
-        let reading = Reading { requests, per_second: requests / 4.0, ..Reading::default() };
-        Ok(Trial { reading, cpu_s, peak_rss_mb: 5.0, served: None, exactness: None })
-    }
-
-    fn row(client: Client, outcome: Outcome) -> Row {
-        let contenders = Scenario::Closed.contenders(&Effort::new(3, 4));
-        let contender = contenders.into_iter().find(|c| c.client == client).unwrap();
-        Row { contender, version: "1.0".into(), outcome }
-    }
+    use crate::figures::fixture::{row, trial};
+    use crate::scenario::Scenario;
 
     fn table(rows: Vec<Row>) -> String {
-        markdown(&Results { scenario: Scenario::Closed, rows, load_average: 0.5, steal: 0.0 })
+        let disturbance = Disturbance { load_average: [0.5, 1.5], steal: [0.0, 2.5] };
+        markdown(&Results { scenario: Scenario::Closed, rows, disturbance })
     }
 
     fn line_of<'a>(table: &'a str, client: &str) -> &'a str {
@@ -253,23 +212,23 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_taken_within_a_round_before_their_median() {
-        let toll = vec![trial(300.0, 1.0), trial(100.0, 1.0), trial(200.0, 1.0)];
-        let wrk = vec![trial(100.0, 1.0), trial(100.0, 1.0), trial(100.0, 1.0)];
-        let rows =
-            [row(Client::Toll, Outcome::Trials(toll)), row(Client::Wrk, Outcome::Trials(wrk))];
-        assert_eq!(ratios(&rows[0], &rows[1], per_cpu_second), [3.0, 1.0, 2.0]);
+    fn both_configurations_of_toll_are_compared_with_every_client() {
+        let requests = [(Client::Toll, 300.0), (Client::TollAuto, 150.0), (Client::Wrk, 100.0)];
+        let rows = requests.map(|(client, n)| row(client, Outcome::Trials(vec![trial(n, 1.0)])));
         let table = table(rows.into());
-        assert!(line_of(&table, "wrk").contains("| 2.00 (1.00 to 3.00) |"), "{table}");
+        assert!(table.contains("| toll / this | toll-auto / this |"), "{table}");
+        assert!(line_of(&table, "toll").contains("| 300 | 1.00 | 0.50 |"), "{table}");
+        assert!(line_of(&table, "toll-auto").contains("| 150 | 2.00 | 1.00 |"), "{table}");
+        assert!(line_of(&table, "wrk").contains("| 100 | 3.00 | 1.50 |"), "{table}");
     }
 
     #[test]
-    fn a_failed_round_drops_out_of_both_sides_of_a_ratio() {
-        let toll = vec![trial(300.0, 1.0), Err("crash".into()), trial(200.0, 1.0)];
-        let wrk = vec![trial(100.0, 1.0), trial(1.0, 1.0), trial(100.0, 1.0)];
-        let rows =
-            [row(Client::Toll, Outcome::Trials(toll)), row(Client::Wrk, Outcome::Trials(wrk))];
-        assert_eq!(ratios(&rows[0], &rows[1], per_cpu_second), [3.0, 2.0]);
+    fn below_the_table_stands_how_busy_the_machine_was_at_both_ends() {
+        let table = table(vec![row(Client::Toll, Outcome::Trials(vec![trial(1.0, 1.0)]))]);
+        assert!(table.ends_with(
+            "\n\nOne round. Load average 0.50 at the beginning and 1.50 at the end; steal 0.0 % in the first round \
+             and 2.5 % in the last.\n"
+        ));
     }
 
     #[test]
@@ -281,14 +240,14 @@ mod tests {
             row(Client::Oha, Outcome::Trials(failed)),
         ]);
         assert!(line_of(&table, "toll").contains("| not installed: not built | - | - |"));
-        assert!(line_of(&table, "wrk").ends_with("| - | - | - | - | - | - |"));
+        assert!(line_of(&table, "wrk").ends_with("| - | - | - | - | - | - | - |"));
         assert!(line_of(&table, "oha").contains("failed: exit status: 2: no / such flag"));
     }
 
     #[test]
     fn without_toll_there_is_no_ratio() {
         let table = table(vec![row(Client::Wrk, Outcome::Trials(vec![trial(800_000.0, 4.0)]))]);
-        let expected = "| wrk 1.0 | 200,000 | - | 200,000 | 1.00 | 100 | 5.00 |";
+        let expected = "| wrk 1.0 | 200,000 | - | - | 200,000 | 1.00 | 100 | 5.00 |";
         assert_eq!(line_of(&table, "wrk"), expected);
     }
 
