@@ -321,7 +321,12 @@ struct HeadEnds {
 impl HeadEnds {
     fn count(&mut self, bytes: &[u8]) -> u64 {
         if self.matched == 0 && bytes.ends_with(HEAD_END) {
-            return memmem::find_iter(bytes, HEAD_END).count() as u64;
+            let ends = memmem::find_iter(bytes, HEAD_END).map(|at| at + HEAD_END.len());
+            let (count, last) = ends.fold((0, 0), |(count, _), end| (count + 1, end));
+            // Of "\r\n\r\n\r\n" the last two bytes begin another end.
+            if last == bytes.len() {
+                return count;
+            }
         }
         bytes.iter().map(|byte| self.step(*byte)).sum()
     }
