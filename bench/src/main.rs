@@ -2,6 +2,7 @@
 //! output, progress on standard error. What it can say and what not stands in README.md beside this crate.
 
 mod arrivals;
+mod bars;
 mod error;
 mod figures;
 mod install;
@@ -116,11 +117,13 @@ fn run(options: &Options) -> Result<(), BenchError> {
         Runner { programs: &programs, pins, scratch: scratch.path(), effort: options.effort() };
     say(&plan_line(runner.planned_seconds(&options.scenarios())));
     keep(options, "machine", &machine_line(pins))?;
+    let mut tables = Vec::new();
     for scenario in options.scenarios() {
         let results = runner.run(scenario)?;
         keep(options, scenario.name(), &table::markdown(&results))?;
+        tables.push(results);
     }
-    Ok(())
+    keep(options, "bars", &bars::markdown(&tables))
 }
 
 fn machine_line(pins: Option<Pins>) -> String {

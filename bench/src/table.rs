@@ -174,7 +174,7 @@ fn ratio(value: f64) -> String {
 }
 
 /// Three significant digits or so: 0.06, 4.63, 168.
-fn decimal(value: f64) -> String {
+pub(crate) fn decimal(value: f64) -> String {
     match value.abs() {
         size if size >= 1_000.0 => thousands(value),
         size if size >= 100.0 => format!("{value:.1}"),
