@@ -180,7 +180,7 @@ fn schedule(measure: &PhaseReport) -> Check {
         holds: measure.sent == measure.scheduled && measure.unsent == 0,
         seen: format!("{} sent, {} never sent", measure.sent, measure.unsent),
         bound: format!("{} sent", measure.scheduled),
-        advice: "lower the rate, or allow more connections: the service did not keep up".into(),
+        advice: "lower the rate, allow more connections, or give the generator more threads".into(),
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Recorder {
     /// Of the event loop: at the begin of the phase, then in the phase.
     spun_ns: u64,
     sent: u64,
+    /// Of these, requests that the peer did not process.
+    sent_in_vain: u64,
     done: u64,
     completed: u64,
     unsent: u64,
@@ -113,6 +115,7 @@ impl Recorder {
             usage: Usage::default(),
             spun_ns: 0,
             sent: 0,
+            sent_in_vain: 0,
             done: 0,
             completed: 0,
             unsent: 0,
@@ -224,6 +227,11 @@ impl Recorder {
         }
     }
 
+    /// A request that was sent was not processed, and will be sent again.
+    pub fn not_processed(&mut self) {
+        self.sent_in_vain += 1;
+    }
+
     /// A request that was sent is not waited for.
     pub fn left_unanswered(&mut self) {
         self.unanswered += 1;
@@ -296,11 +304,12 @@ impl Recorder {
         read.merge(&self.pieces.read);
         let mut send_lag = zeros(self.sent - self.late.sent);
         send_lag.merge(&self.late.send_lag);
+        let sent = self.sent - self.sent_in_vain;
         PhaseReport {
             begin_ns: self.begin_ns,
             end_ns: self.end_ns,
-            scheduled: self.sent + self.unsent,
-            sent: self.sent,
+            scheduled: sent + self.unsent,
+            sent,
             done: self.done,
             completed: self.completed,
             unsent: self.unsent,
@@ -352,7 +361,7 @@ fn stage_reports(
 
 fn zeros(count: u64) -> Histogram {
     let mut histogram = Histogram::new();
-    histogram.0.saturating_record_n(0, count);
+    histogram.record_n_ns(0, count);
     histogram
 }
 

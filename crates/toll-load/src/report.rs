@@ -286,14 +286,19 @@ pub struct SeriesPoint {
 
 /// An HDR histogram of nanoseconds (3 significant digits), in JSON as the base64 of its V2 form.
 ///
-/// It has room for 33,792 counts, of which the kernel provides the pages that were written to. So what is empty
-/// is never copied, added or cleared: that would write zeros all over it.
-#[derive(PartialEq)]
+/// It grows with the largest value, at most some twenty times, from 16 KB to 260: an engine has dozens of them, and
+/// most stay small.
+#[derive(Clone)]
 pub struct Histogram(pub hdrhistogram::Histogram<u64>);
 
-impl Clone for Histogram {
-    fn clone(&self) -> Histogram {
-        if self.0.is_empty() { Histogram::new() } else { Histogram(self.0.clone()) }
+/// Two are equal when they count the same, whatever they have room for.
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Histogram) -> bool {
+        let counts = |histogram: &Histogram| -> Vec<(u64, u64)> {
+            let recorded = histogram.0.iter_recorded();
+            recorded.map(|v| (v.value_iterated_to(), v.count_at_value())).collect()
+        };
+        counts(self) == counts(other)
     }
 }
 
@@ -303,21 +308,25 @@ impl Histogram {
 
     /// An empty histogram, for values from a nanosecond to an hour.
     pub fn new() -> Histogram {
-        let inner = hdrhistogram::Histogram::new_with_bounds(1, Self::HIGHEST_NS, 3)
+        let mut inner = hdrhistogram::Histogram::new_with_bounds(1, 2, 3)
             .expect("the bounds and the digits are in the range of the format");
+        inner.auto(true);
         Histogram(inner)
     }
 
     /// Counts one value, nanoseconds.
     pub fn record_ns(&mut self, value_ns: u64) {
-        self.0.saturating_record(value_ns);
+        self.record_n_ns(value_ns, 1);
+    }
+
+    /// Counts the same value so many times.
+    pub fn record_n_ns(&mut self, value_ns: u64, count: u64) {
+        let value_ns = value_ns.min(Self::HIGHEST_NS);
+        self.0.record_n(value_ns, count).expect("a histogram that grows holds any value");
     }
 
     /// Adds the other's counts to these; the result is what one histogram of all values would be.
     pub fn merge(&mut self, other: &Histogram) {
-        if other.0.is_empty() {
-            return;
-        }
         // A histogram that came in as JSON may have been made for a wider range.
         self.0.auto(true);
         self.0.add(&other.0).expect("a histogram that grows holds any other");
@@ -325,18 +334,13 @@ impl Histogram {
 
     /// Takes out values that were counted here, and counts others instead.
     pub(crate) fn replace(&mut self, counted: &Histogram, instead: &Histogram) {
-        if counted.0.is_empty() {
-            return;
-        }
         self.0.subtract(&counted.0).expect("only what was counted is taken out");
         self.merge(instead);
     }
 
     /// Forgets all values.
     pub fn clear(&mut self) {
-        if !self.0.is_empty() {
-            self.0.reset();
-        }
+        self.0.reset();
     }
 
     /// Values counted.

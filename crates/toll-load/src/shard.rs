@@ -599,6 +599,12 @@ impl<'a> Shard<'a> {
                 ended.push(Ended { exchange, lane, completion });
             }
         }
+        ended.retain(|end| {
+            if !end.completion.processed {
+                self.send_again(end);
+            }
+            end.completion.processed
+        });
         let used_up = self.per_request && !ended.is_empty();
         if used_up || self.pool.connection(slot).is_over() {
             self.pool.close(slot);
@@ -616,6 +622,17 @@ impl<'a> Shard<'a> {
             self.account(&end, now_ns);
         }
         self.ended = ended;
+    }
+
+    /// A request that the peer says it did not process waits for its turn again.
+    fn send_again(&mut self, end: &Ended) {
+        let Exchange { phase, target, client, intended_ns, .. } = end.exchange;
+        self.recorder(phase).not_processed();
+        let due = Due { intended_ns, waited: true, target, client };
+        match self.source {
+            Source::Clients(_) => self.pool.wait_on(end.lane, due),
+            Source::Arrivals { .. } => self.pool.queue_first(end.lane, due),
+        }
     }
 
     /// A client goes on after one of its requests has come to its end.

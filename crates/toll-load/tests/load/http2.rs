@@ -1,5 +1,7 @@
 //! HTTP/2 and gRPC against hyper.
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,5 +83,60 @@ fn the_status_of_each_grpc_call_is_counted() {
         assert_eq!(report.measure.grpc_statuses, [(0, 80), (13, 20)].into());
         assert_eq!(report.measure.statuses, [(200, 100)].into());
         assert!(!holds(&report, "errors"), "{:?}", report.checks);
+    }
+}
+
+/// The head of a frame (RFC 9113, section 4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// Answers on each connection the first `each` requests, and says that it did not process those after them.
+fn forgetful_server(each: usize) -> String {
+    const HEADERS: u8 = 1;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let serve = move |mut stream: TcpStream| -> std::io::Result<()> {
+        stream.read_exact(&mut [0; 24])?;
+        stream.write_all(&frame(4, 0, 0, &[]))?;
+        let (mut seen, mut last) = (0, 0);
+        // Some more are on their way when it says goodbye.
+        while seen < each + 3 {
+            let mut head = [0; 9];
+            stream.read_exact(&mut head)?;
+            let length = usize::from(head[1]) * 256 + usize::from(head[2]);
+            stream.read_exact(&mut vec![0; length])?;
+            if head[3] == HEADERS {
+                seen += 1;
+                let stream_id = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+                if seen <= each {
+                    last = stream_id;
+                    // `:status: 200`, the end of headers and of the stream.
+                    stream.write_all(&frame(HEADERS, 5, stream_id, &[0x88]))?;
+                }
+            }
+        }
+        stream.write_all(&frame(7, 0, 0, &[last.to_be_bytes(), [0; 4]].concat()))?;
+        // Whatever else comes is read, so that the goodbye is not lost in a reset.
+        std::io::copy(&mut stream, &mut std::io::sink()).map(|_| ())
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            std::thread::spawn(move || serve(stream.unwrap()));
+        }
+    });
+    url
+}
+
+#[test]
+fn requests_that_the_peer_did_not_process_are_sent_again() {
+    for model in [closed(10), open(1000.0, 1)] {
+        let mut plan = plan(forgetful_server(20), model, Stop::AfterRequests(200));
+        plan.connection.protocol = Protocol::Http2 { streams: 10 };
+        let report = measured(&plan);
+        let measure = &report.measure;
+        assert_eq!((measure.sent, measure.done, measure.errors.len()), (200, 200, 0));
+        assert!(report.connections_opened >= 10);
     }
 }

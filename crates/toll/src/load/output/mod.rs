@@ -168,6 +168,6 @@ impl Finished<'_> {
 /// on a connection that was there already.
 fn of_every_request(of_connections: &Histogram, requests: u64) -> Histogram {
     let mut all = of_connections.clone();
-    all.0.saturating_record_n(0, requests.saturating_sub(of_connections.count()));
+    all.record_n_ns(0, requests.saturating_sub(of_connections.count()));
     all
 }
