@@ -5,7 +5,10 @@
 //! a HEAD request, the others how many bytes of cuts follow; each of those is the length of a piece, in turn.
 #![no_main]
 
+mod pieces;
+
 use libfuzzer_sys::fuzz_target;
+use pieces::pieces;
 use toll_load::fuzzing::{Outcome, read_http1};
 
 fuzz_target!(|input: &[u8]| {
@@ -21,15 +24,3 @@ fuzz_target!(|input: &[u8]| {
         assert!((200..1000).contains(&status), "{status} is no final status");
     }
 });
-
-/// Cuts bytes into pieces of these lengths, over and over; the last piece takes what is left.
-fn pieces<'a>(bytes: &'a [u8], lengths: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-    let mut left = bytes;
-    let mut lengths = lengths.iter().map(|length| usize::from(*length).max(1)).cycle();
-    std::iter::from_fn(move || {
-        let length = lengths.next().unwrap_or(left.len()).min(left.len());
-        let (piece, rest) = left.split_at(length);
-        left = rest;
-        (length > 0).then_some(piece)
-    })
-}
