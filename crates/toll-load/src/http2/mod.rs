@@ -304,7 +304,8 @@ impl Http2 {
     /// Takes what has come, in pieces of any length; writes what the protocol asks for in return.
     ///
     /// # Errors
-    /// When the peer breaks the protocol or a limit, or does not read what it asks for: the connection is of no use any more, nor are its lanes.
+    /// When the peer breaks the protocol or a limit, or does not read what it asks for: the connection is of no
+    /// use any more, nor are its lanes.
     pub fn feed(
         &mut self,
         bytes: &[u8],
