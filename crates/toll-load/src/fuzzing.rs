@@ -15,7 +15,7 @@ pub enum Outcome {
         /// Whether the connection may carry another request.
         keep_alive: bool,
     },
-    /// Not HTTP/1.x, framed against the rules, or more than one answer.
+    /// Not HTTP/1.x, or framed against the rules.
     Garbage,
     /// Head or body beyond the limit.
     Oversize,
@@ -30,15 +30,14 @@ pub fn read_http1<'a>(
 ) -> Outcome {
     let mut parser = ResponseParser::new();
     parser.expect(to_head_request);
-    let mut answer = None;
+    let mut answer: Option<Answer> = None;
     for piece in pieces.into_iter().filter(|piece| !piece.is_empty()) {
-        if answer.is_some() {
-            return Outcome::Garbage;
+        match (&mut answer, parser.feed(piece, 1)) {
+            // The engine closes a connection on which more comes than was asked for.
+            (Some(answer), _) => answer.keep_alive = false,
+            (None, Ok(fed)) => answer = fed,
+            (None, Err(fault)) => return Outcome::from(Err(fault)),
         }
-        answer = match parser.feed(piece, 1) {
-            Ok(answer) => answer,
-            Err(fault) => return Outcome::from(Err(fault)),
-        };
     }
     Outcome::from(answer.map_or_else(|| parser.end_of_stream(), Ok))
 }
