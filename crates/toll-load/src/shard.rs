@@ -599,12 +599,9 @@ impl<'a> Shard<'a> {
                 ended.push(Ended { exchange, lane, completion });
             }
         }
-        ended.retain(|end| {
-            if !end.completion.processed {
-                self.send_again(end);
-            }
-            end.completion.processed
-        });
+        if ended.iter().any(|end| !end.completion.processed) {
+            ended.retain(|end| end.completion.processed || self.send_again(end));
+        }
         let used_up = self.per_request && !ended.is_empty();
         if used_up || self.pool.connection(slot).is_over() {
             self.pool.close(slot);
@@ -624,8 +621,8 @@ impl<'a> Shard<'a> {
         self.ended = ended;
     }
 
-    /// A request that the peer says it did not process waits for its turn again.
-    fn send_again(&mut self, end: &Ended) {
+    /// A request that the peer says it did not process waits for its turn again; it has not ended.
+    fn send_again(&mut self, end: &Ended) -> bool {
         let Exchange { phase, target, client, intended_ns, .. } = end.exchange;
         self.recorder(phase).not_processed();
         let due = Due { intended_ns, waited: true, target, client };
@@ -633,6 +630,7 @@ impl<'a> Shard<'a> {
             Source::Clients(_) => self.pool.wait_on(end.lane, due),
             Source::Arrivals { .. } => self.pool.queue_first(end.lane, due),
         }
+        false
     }
 
     /// A client goes on after one of its requests has come to its end.

@@ -1,7 +1,7 @@
 //! Finds the end of an answer in bytes that come in pieces. Keeps the status, forgets head and body.
 //!
 //! Message framing follows RFC 9112 section 6.3. A head that comes whole, the usual case, is read where it
-//! lies; only a head in pieces is copied.
+//! lies; only a head in pieces is copied. One that is the same as the last, which is usual too, is not read again.
 
 use memchr::memchr;
 
@@ -33,6 +33,9 @@ pub(crate) struct ResponseParser {
     state: State,
     answer: Answer,
     partial_head: Vec<u8>,
+    /// The last head that came whole, and what it said.
+    last_head: Vec<u8>,
+    last: Option<Head>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +67,8 @@ impl ResponseParser {
             state: State::Head,
             answer: NOTHING_YET,
             partial_head: Vec::new(),
+            last_head: Vec::new(),
+            last: None,
         }
     }
 
@@ -126,7 +131,7 @@ impl ResponseParser {
     fn read_head<'a>(&mut self, piece: &'a [u8]) -> Result<&'a [u8], Fault> {
         let before = self.partial_head.len();
         let head = if before == 0 {
-            parse_head(piece)?
+            self.parse_whole_head(piece)?
         } else {
             self.partial_head.extend_from_slice(piece);
             parse_head(&self.partial_head)?
@@ -137,6 +142,19 @@ impl ResponseParser {
         self.partial_head.clear();
         self.begin_body(&head)?;
         Ok(&piece[head.length - before..])
+    }
+
+    fn parse_whole_head(&mut self, piece: &[u8]) -> Result<Option<Head>, Fault> {
+        if let Some(last) = self.last.filter(|_| piece.starts_with(&self.last_head)) {
+            return Ok(Some(last));
+        }
+        let head = parse_head(piece)?;
+        if let Some(head) = head {
+            self.last_head.clear();
+            self.last_head.extend_from_slice(&piece[..head.length]);
+            self.last = Some(head);
+        }
+        Ok(head)
     }
 
     fn keep_partial<'a>(&mut self, piece: &[u8], before: usize) -> Result<&'a [u8], Fault> {
@@ -226,6 +244,7 @@ impl ResponseParser {
 }
 
 /// A complete head.
+#[derive(Debug, Clone, Copy)]
 struct Head {
     length: usize,
     status: u16,
@@ -233,7 +252,7 @@ struct Head {
     framing: Framing,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     Length(u64),
     Chunked,

@@ -164,3 +164,19 @@ fn the_first_byte_and_the_length_of_the_body_are_kept() {
         assert_eq!((answer.first_byte_ns, answer.body_bytes), (number * 100, 5));
     }
 }
+
+#[test]
+fn a_head_that_begins_as_the_last_one_is_read_as_its_own() {
+    let mut parser = ResponseParser::new();
+    let heads = [
+        ("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\na", 200, 1),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nb", 200, 1),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\nabcdefghijkl", 200, 12),
+        ("HTTP/1.1 503 No\r\ncontent-length: 1\r\n\r\na", 503, 1),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\na", 200, 1),
+    ];
+    for (text, status, body_bytes) in heads {
+        let answer = parser.feed(text.as_bytes(), NOW_NS).unwrap().unwrap();
+        assert_eq!((answer.status, answer.body_bytes), (status, body_bytes));
+    }
+}
