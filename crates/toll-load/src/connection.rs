@@ -54,7 +54,7 @@ pub(crate) struct Connection {
     /// What the socket has not taken yet, from `written` on.
     outgoing: Vec<u8>,
     written: usize,
-    has_answered: bool,
+    was_of_use: bool,
     is_over: bool,
 }
 
@@ -107,7 +107,7 @@ impl Connection {
             speaker,
             outgoing: Vec::new(),
             written: 0,
-            has_answered: false,
+            was_of_use: false,
             is_over: false,
         })
     }
@@ -150,9 +150,10 @@ impl Connection {
         self.stream.is_tls()
     }
 
-    /// Whether it has carried an answer: a peer that answers may be connected to again at once.
-    pub fn has_answered(&self) -> bool {
-        self.has_answered
+    /// Whether a request has come to its end on it, by an answer or by a failure: a peer that takes requests may be
+    /// connected to again at once.
+    pub fn was_of_use(&self) -> bool {
+        self.was_of_use
     }
 
     /// Whether it can carry no further request and has none in flight that could still be answered.
@@ -303,6 +304,7 @@ impl Connection {
 
     /// Gives the connection up: every request in flight on it has failed.
     pub fn fail(&mut self, kind: ErrorKind, completions: &mut Vec<Completion>) {
+        let before = completions.len();
         self.is_over = true;
         match &mut self.speaker {
             Speaker::Http1 { busy, .. } => {
@@ -312,6 +314,7 @@ impl Connection {
             }
             Speaker::Http2(http2) => http2.fail_open_lanes(kind, completions),
         }
+        self.was_of_use |= completions[before..].iter().any(|c| c.processed);
     }
 
     fn feed(&mut self, scratch: &mut Scratch, read: usize, hung_up: bool) -> Result<(), ErrorKind> {
@@ -321,7 +324,7 @@ impl Connection {
             Speaker::Http2(http2) => {
                 let before = completions.len();
                 http2.feed(piece, *now_ns, &mut self.outgoing, completions)?;
-                self.has_answered |= completions[before..].iter().any(|c| c.processed);
+                self.was_of_use |= completions[before..].iter().any(|c| c.processed);
                 Ok(())
             }
             // The peer spoke without being asked.
@@ -348,7 +351,7 @@ impl Connection {
     }
 
     fn answered(&mut self, answer: Answer, hung_up: bool, completions: &mut Vec<Completion>) {
-        self.has_answered = true;
+        self.was_of_use = true;
         if let Speaker::Http1 { busy, .. } = &mut self.speaker {
             *busy = false;
         }

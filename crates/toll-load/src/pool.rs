@@ -1,7 +1,7 @@
 //! The connections of an event loop, each in a numbered slot, and the lanes on them.
 //!
 //! Slots come in banks, one bank for each origin. A slot is open, vacant (may be opened) or resting: a peer that
-//! refused it, or closed it without an answer, is left alone until the next sweep, so that a dead target does
+//! refused it, or closed it before it took a request, is left alone until the next sweep, so that a dead target does
 //! not cause a hot loop. Lanes outlive their connection: a request may wait on one for the next.
 
 use std::collections::VecDeque;
@@ -203,9 +203,11 @@ impl Pool {
         self.slots[slot].connection.as_ref().is_some_and(Connection::is_ready)
     }
 
-    /// Time that the slot's connection took, for the first request on it; 0 for all others.
-    pub fn take_connect_ns(&mut self, slot: usize) -> u64 {
-        std::mem::take(&mut self.slots[slot].connect_ns)
+    /// Time that the slot's connection took, for the first request on it if that waited for it; 0 for all others.
+    pub fn take_connect_ns(&mut self, slot: usize, intended_ns: u64) -> u64 {
+        let connect_ns = std::mem::take(&mut self.slots[slot].connect_ns);
+        let waited = connect_ns > 0 && intended_ns <= self.connection(slot).began_ns();
+        if waited { connect_ns } else { 0 }
     }
 
     /// Whether an answer is due on a lane.
@@ -458,7 +460,7 @@ impl Pool {
         } else {
             bank.connecting -= 1;
         }
-        if !connection.has_answered() {
+        if !connection.was_of_use() {
             self.rest(slot);
             return;
         }

@@ -513,7 +513,9 @@ impl<'a> Shard<'a> {
         self.pool.opened_one(slot);
         let connection = self.pool.connection(slot);
         let (connect_ns, tls_ns) = (connection.connect_ns(), connection.tls_ns());
-        self.recorder(self.phase).opened(connect_ns, tls_ns);
+        // What a load opens before it begins is the measured phase's: without a warm-up there is no other.
+        let phase = if self.has_begun { self.phase } else { Phase::Measure };
+        self.recorder(phase).opened(connect_ns, tls_ns);
         self.serve_lanes(slot, now_ns());
         self.flush_all();
     }
@@ -712,7 +714,7 @@ impl<'a> Shard<'a> {
             client: due.client,
             intended_ns: due.intended_ns,
             sent_ns: now_ns,
-            connect_ns: self.pool.take_connect_ns(slot),
+            connect_ns: self.pool.take_connect_ns(slot, due.intended_ns),
             bytes_out,
         };
         self.pool.occupy(lane, exchange);
