@@ -46,6 +46,14 @@ pub enum LoadFault {
         /// As typed.
         header: String,
     },
+    /// A duration where the body stands.
+    #[error("`{typed}` would be a body, as in hey and curl; for the length write -z {length}")]
+    LengthAsBody {
+        /// The option with its value.
+        typed: String,
+        /// What `-z` would take.
+        length: String,
+    },
     /// The longest warm-up is shorter than the shortest.
     #[error("--warm-up-max is shorter than --warm-up")]
     WarmUp,
@@ -162,6 +170,9 @@ impl LoadFault {
             Self::BadLine { help, .. } => (*help).into(),
             Self::Empty { what, .. } => format!("give a file with at least one of the {what}"),
             Self::BadHeader { .. } => "write it as 'name: value'".into(),
+            Self::LengthAsBody { .. } => {
+                "give such a body with -D FILE, or with -m POST".into()
+            }
             Self::WarmUp => "make --warm-up-max the longer one, or leave it out".into(),
             Self::WarmUpOfPart => "give every part the same --warm-up, long enough".into(),
             Self::StartPassed { .. } => {

@@ -63,6 +63,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// When a file cannot be read, or the arguments do not fit together.
 pub fn order(arguments: &LoadArguments, world: &mut World) -> Result<Order, LoadFault> {
+    refuse_length_as_body(&arguments.request)?;
     let protocol = protocol(&arguments.connection);
     let (model, stop) = load(&arguments.shape, protocol);
     let is_open = matches!(model, LoadModel::Open { .. });
@@ -392,14 +393,23 @@ fn fewer_clients(shape: &ShapeArguments, plan: &LoadPlan) -> Option<String> {
     })
 }
 
-/// Habits of other tools: wrk's `-d` is the duration, curl's `-d @file` reads a file.
+/// wrk's `-d 5s` and vegeta's `-duration=5s` (here `-d` with `uration=5s`) would POST to a service that was to be
+/// read. Who types the method means a body.
+fn refuse_length_as_body(request: &RequestArguments) -> Result<(), LoadFault> {
+    let (None, Some(body)) = (&request.method, &request.body) else { return Ok(()) };
+    let (typed, length) = match body.strip_prefix("uration") {
+        Some(rest) => (format!("-d{body}"), rest.strip_prefix('=').unwrap_or("TIME")),
+        None if quantity::some_time(body).is_ok() => (format!("-d {body}"), body.as_str()),
+        None => return Ok(()),
+    };
+    Err(LoadFault::LengthAsBody { typed, length: length.into() })
+}
+
+/// A habit of curl's: `-d @file` reads a file.
 fn body_that_is_no_body(request: &RequestArguments) -> Option<String> {
     let body = request.body.as_deref()?;
-    if let Some(file) = body.strip_prefix('@') {
-        return Some(format!("the body is the text `{body}`; for the file it is -D {file}"));
-    }
-    let is_time = body.ends_with(['s', 'm', 'h']) && quantity::duration(body).is_ok();
-    is_time.then(|| format!("the body is the text `{body}`; a duration is typed -z {body}"))
+    let file = body.strip_prefix('@')?;
+    Some(format!("the body is the text `{body}`; for the file it is -D {file}"))
 }
 
 fn engine_part(plan: &LoadPlan) -> Option<String> {

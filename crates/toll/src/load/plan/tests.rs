@@ -242,10 +242,27 @@ fn files_and_lines_that_are_wrong_are_named() {
 #[test]
 fn habits_that_mean_something_else_here_are_told() {
     assert!(notes("-n 10 -c 50 http://a/").contains("no more than 10 clients busy"));
-    assert!(notes("-d 30s http://a/").contains("a duration is typed -z 30s"));
     assert!(notes("-d @body.json http://a/").contains("-D body.json"));
-    for line in ["-n 10 http://a/", "-n 50 -c 50 http://a/", "-d text http://a/", "-d 30 http://a/"]
-    {
+    for line in ["-n 10 http://a/", "-n 50 -c 50 http://a/", "-d text http://a/"] {
         assert_eq!(notes(line), "", "{line}");
+    }
+}
+
+#[test]
+fn a_length_typed_as_for_wrk_or_vegeta_is_no_body() {
+    for (line, typed, length) in [
+        ("-d 5s http://a/", "`-d 5s`", "-z 5s"),
+        ("-d1m30s http://a/", "`-d 1m30s`", "-z 1m30s"),
+        ("-d 30 http://a/", "`-d 30`", "-z 30"),
+        ("-duration=5s http://a/", "`-duration=5s`", "-z 5s"),
+        ("-duration 5s http://a/", "`-duration`", "-z TIME"),
+    ] {
+        let fault = ordered(line).expect_err(line);
+        let said = fault.to_string();
+        assert!(said.starts_with(typed) && said.ends_with(length), "{line}: {said}");
+        assert!(fault.is_usage() && fault.help().unwrap().contains("-D FILE"), "{line}");
+    }
+    for line in ["-d 5s -m POST http://a/", "-d text http://a/", "-d 5x http://a/"] {
+        assert!(ordered(line).is_ok(), "{line}");
     }
 }
