@@ -104,7 +104,9 @@ fn conclude(outcome: Outcome) -> Result<u8, CliError> {
     }
     match outcome.ending {
         LoadEnding::Done => Ok(exit::DONE),
-        LoadEnding::Nothing(fault) | LoadEnding::Unkept(fault) => Err(fault.into()),
+        LoadEnding::Unwritten(fault) | LoadEnding::Nothing(fault) | LoadEnding::Unkept(fault) => {
+            Err(fault.into())
+        }
         LoadEnding::Interrupted => {
             say(if outcome.text.is_some() { "interrupted" } else { "interrupted: no summary" });
             Ok(exit::INTERRUPTED)

@@ -49,6 +49,15 @@ pub enum Stdout {
     Taken,
 }
 
+/// What became of the outputs.
+#[derive(Debug)]
+pub struct Delivered {
+    /// What stdout is for.
+    pub stdout: Stdout,
+    /// The first file that could not be written, now or during the load.
+    pub failure: Option<LoadFault>,
+}
+
 /// Outputs that are open.
 pub struct Outputs<'a> {
     choices: &'a [OutputChoice],
@@ -123,11 +132,9 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Writes the reports; gives what stdout is for.
-    ///
-    /// # Errors
-    /// When a file cannot be written, or could not be during the load.
-    pub fn deliver(mut self, finished: Finished<'_>) -> Result<Stdout, LoadFault> {
+    /// Writes the reports. A file that cannot be written keeps neither the others nor stdout from theirs: the load
+    /// is over, and what it measured would be lost.
+    pub fn deliver(mut self, finished: Finished<'_>) -> Delivered {
         for OpenRows { path, writer } in &mut self.rows {
             let written = writer.flush();
             keep_first(&mut self.failure, *path, written);
@@ -135,14 +142,16 @@ impl<'a> Outputs<'a> {
         let mut stdout = Stdout::Free;
         for OutputChoice { form, file } in self.choices {
             match (form, file) {
-                (Form::Report(form), Some(path)) => fs::write(path, form.render(finished))
-                    .map_err(|source| unwritable(Some(path), source))?,
+                (Form::Report(form), Some(path)) => {
+                    let written = fs::write(path, form.render(finished));
+                    keep_first(&mut self.failure, Some(path), written);
+                }
                 (Form::Report(form), None) => stdout = Stdout::Text(form.render(finished)),
                 (Form::Rows(_), Some(_)) => {}
                 (Form::Rows(_), None) => stdout = Stdout::Taken,
             }
         }
-        self.failure.map_or(Ok(stdout), Err)
+        Delivered { stdout, failure: self.failure }
     }
 }
 
@@ -238,9 +247,25 @@ mod tests {
         let (plan, report) = (plan(), LoadReport::default());
         let outputs = Outputs::open(&choices, &plan).unwrap();
         assert!(outputs.has_rows());
-        let stdout = outputs.deliver(Finished { plan: &plan, report: &report }).unwrap();
-        assert!(matches!(stdout, Stdout::Text(json) if json.starts_with('{')));
+        let delivered = outputs.deliver(Finished { plan: &plan, report: &report });
+        assert!(delivered.failure.is_none());
+        assert!(matches!(delivered.stdout, Stdout::Text(json) if json.starts_with('{')));
         assert_eq!(fs::read_to_string(path("rows")).unwrap().lines().count(), 1);
         assert!(fs::read_to_string(path("hey")).unwrap().contains("Summary"));
+    }
+
+    #[test]
+    fn a_full_disk_takes_nothing_from_the_other_outputs() {
+        let folder = tempfile::tempdir().unwrap();
+        let hey = folder.path().join("hey");
+        let choices = [choice("json=/dev/full"), choice(&format!("hey={}", hey.display()))];
+        let (plan, report) = (plan(), LoadReport::default());
+        let outputs = Outputs::open(&choices, &plan).unwrap();
+        let delivered = outputs.deliver(Finished { plan: &plan, report: &report });
+        assert_eq!(delivered.stdout, Stdout::Free);
+        let fault = delivered.failure.unwrap();
+        assert!(fault.to_string().starts_with("cannot write /dev/full"), "{fault}");
+        assert!(!fault.is_usage());
+        assert!(fs::read_to_string(hey).unwrap().contains("Summary"));
     }
 }

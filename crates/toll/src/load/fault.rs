@@ -179,7 +179,9 @@ impl LoadFault {
                 "choose an instant that leaves time to start every engine".into()
             }
             Self::TwoOnStdout => "give all but one of them a file: --output json=out.json".into(),
-            Self::Unwritable { .. } => "check that the folder exists and may be written to".into(),
+            Self::Unwritable { .. } => {
+                "check that the folder exists, may be written to and has room".into()
+            }
             Self::Engine(error) => return engine_help(error),
             Self::NothingAnswered { .. } => {
                 "look at the service's log, and try the URL once with curl".into()

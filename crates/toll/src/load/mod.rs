@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use toll_load::{Listener, LoadError, LoadPlan, LoadReport, Sample};
 
 use arguments::{LoadArguments, MergeArguments, ResultArguments};
-use deliver::{Outputs, Stdout};
+use deliver::{Delivered, Outputs, Stdout};
 use live::Live;
 use merge::Merged;
 use plan::World;
@@ -59,6 +59,8 @@ pub struct Outcome {
 
 /// How a load ended, the worst first.
 pub enum Ending {
+    /// With an output that could not be written.
+    Unwritten(LoadFault),
     /// Before its time, by the user.
     Interrupted,
     /// Without one answer.
@@ -86,7 +88,8 @@ pub fn load(arguments: &LoadArguments, shell: &Shell) -> Result<Outcome, LoadFau
         Err(LoadError::Stopped) => return Ok(Outcome { text: None, ending: Ending::Interrupted }),
         driven => driven?,
     };
-    conclude(Finished { plan: &order.plan, report: &report }, outputs, &arguments.result, shell)
+    let finished = Finished { plan: &order.plan, report: &report };
+    Ok(conclude(finished, outputs, &arguments.result, shell))
 }
 
 /// Runs the plan, with what is seen of it meanwhile.
@@ -120,7 +123,8 @@ pub fn merge(arguments: &MergeArguments, shell: &Shell) -> Result<Outcome, LoadF
         return Err(LoadFault::NoRows);
     }
     notes.iter().for_each(|note| (shell.say)(&format!("note: {note}")));
-    conclude(Finished { plan: &plan, report: &report }, outputs, &arguments.result, shell)
+    let finished = Finished { plan: &plan, report: &report };
+    Ok(conclude(finished, outputs, &arguments.result, shell))
 }
 
 fn conclude(
@@ -128,14 +132,16 @@ fn conclude(
     outputs: Outputs,
     result: &ResultArguments,
     shell: &Shell,
-) -> Result<Outcome, LoadFault> {
+) -> Outcome {
     let page = Page { width: shell.width, colour: shell.colour };
-    let text = match outputs.deliver(finished)? {
+    let Delivered { stdout, failure } = outputs.deliver(finished);
+    let text = match stdout {
         Stdout::Free => Some(summary::summary(finished, &page)),
         Stdout::Text(text) => Some(text),
         Stdout::Taken => None,
     };
-    Ok(Outcome { text, ending: ending(finished, result, shell) })
+    let ending = failure.map_or_else(|| ending(finished, result, shell), Ending::Unwritten);
+    Outcome { text, ending }
 }
 
 fn ending(finished: Finished<'_>, result: &ResultArguments, shell: &Shell) -> Ending {

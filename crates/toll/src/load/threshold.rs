@@ -132,13 +132,12 @@ fn unknown(name: &str) -> String {
     )
 }
 
-/// `1%`, or a share: `0.01`.
+/// `1%`, or a share: `0.01`. A bare `1` is refused: who types it means 1 %, and as a share nothing is above it.
 fn per_cent(text: &str) -> Option<f64> {
-    let per_cent = match text.strip_suffix('%') {
-        Some(number) => plain_number(number.trim_end())?,
-        None => plain_number(text)? * 100.0,
-    };
-    (per_cent <= 100.0).then_some(per_cent)
+    match text.strip_suffix('%') {
+        Some(number) => plain_number(number.trim_end()).filter(|per_cent| *per_cent <= 100.0),
+        None => plain_number(text).filter(|share| *share < 1.0).map(|share| share * 100.0),
+    }
 }
 
 impl Statistic {
@@ -278,6 +277,7 @@ mod tests {
             ("errors>0", "errors>0"),
             ("error-rate>1%", "error-rate>1%"),
             ("error-rate>0.01", "error-rate>1%"),
+            ("error-rate>=100%", "error-rate>=100%"),
             ("rate<1000/s", "rate<1000"),
             ("non-2xx>0", "non-2xx>0"),
             ("unsent>0", "unsent>0"),
@@ -297,6 +297,8 @@ mod tests {
             ("latency>20ms", "any percentile"),
             ("service-errors>1", "any percentile"),
             ("error-rate>200%", "error-rate>1%"),
+            ("error-rate>1", "error-rate>1%"),
+            ("error-rate>5", "error-rate>1%"),
             ("errors>few", "no number"),
         ] {
             let said = text.parse::<Threshold>().expect_err(text);
