@@ -64,6 +64,16 @@ pub fn error_share(measure: &PhaseReport) -> f64 {
     share(errors(measure) as f64, requests(measure) as f64)
 }
 
+/// Requests that were answered with an error or not at all, of those that came to an end.
+pub fn failed_share(measure: &PhaseReport) -> f64 {
+    share((failed(measure) + refused(measure)) as f64, ended(measure) as f64)
+}
+
+/// CPU time of the generator for each request that it sent, microseconds.
+pub fn cpu_us_per_request(measure: &PhaseReport) -> f64 {
+    share(measure.cpu_ns as f64 / 1e3, measure.sent as f64)
+}
+
 /// `12 timeout, 3 reset`; nothing when there was no error.
 pub fn errors_by_kind(measure: &PhaseReport) -> String {
     let counted = measure.errors.iter().filter(|(_, count)| **count > 0);
@@ -91,6 +101,7 @@ mod tests {
         assert_eq!((failed(&measure), ended(&measure), requests(&measure)), (6, 96, 100));
         assert_eq!((refused(&measure), errors(&measure)), (7, 17));
         assert_eq!(error_share(&measure), 0.17);
+        assert_eq!(failed_share(&measure), 13.0 / 96.0);
         assert_eq!(errors_by_kind(&measure), "50 connect, 6 reset, 30 tls");
     }
 
@@ -99,6 +110,13 @@ mod tests {
         let grpc_statuses = [(0, 85), (14, 5)].into();
         let measure = PhaseReport { grpc_statuses, ..measured() };
         assert_eq!((refused(&measure), bad_statuses(&measure)), (12, 7));
+    }
+
+    #[test]
+    fn cpu_is_spent_on_requests_that_were_sent() {
+        let measure = PhaseReport { sent: 50, cpu_ns: 1_000_000, ..measured() };
+        assert_eq!(cpu_us_per_request(&measure), 20.0);
+        assert_eq!(cpu_us_per_request(&PhaseReport { sent: 0, ..measure }), 0.0);
     }
 
     #[test]

@@ -12,7 +12,8 @@ use toll_load::{Check, Histogram, LoadModel, LoadReport, PhaseReport, StageRepor
 
 use super::Finished;
 use super::counts::{
-    error_share, errors, errors_by_kind, per_second, refused, requests, seconds, share, throughput,
+    cpu_us_per_request, ended, errors_by_kind, failed, failed_share, per_second, refused, seconds,
+    share, throughput,
 };
 use super::figures;
 use wording::{advice, grpc_name, headline};
@@ -21,6 +22,8 @@ use wording::{advice, grpc_name, headline};
 const WIDTHS: (usize, usize) = (72, 80);
 /// Of what stands before each line of facts and times.
 const LABEL: usize = 13;
+/// Of the same in a table of times whose requests did not all end well.
+const LABEL_OF_ANSWERS: usize = 19;
 /// Of a column of times.
 const COLUMN: usize = 10;
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
@@ -97,8 +100,13 @@ impl Page {
         let tells = |label: &str, times: &Histogram| {
             times.max_us() > 0.0 && !(punctual && label == "service time")
         };
+        // Failed requests have no time in the table: a service that fails fast does not look fast.
+        let (latency, label_width) = match failed(measure) {
+            0 => ("latency", LABEL),
+            _ => ("latency of answers", LABEL_OF_ANSWERS),
+        };
         let rows = [
-            ("latency", &measure.latency),
+            (latency, &measure.latency),
             ("service time", &measure.service_time),
             ("send lag", &measure.send_lag),
             ("iteration", &measure.iterations),
@@ -110,9 +118,10 @@ impl Page {
         ];
         let titles = QUANTILES.map(|(title, _)| title).into_iter().chain(["max", "mean"]);
         let titles: String = titles.map(|title| format!("{title:>COLUMN$}")).collect();
-        let head = self.paint(Style::new().dim(), &format!("{:LABEL$}{titles}", ""));
+        let head = self.paint(Style::new().dim(), &format!("{:label_width$}{titles}", ""));
         let told = rows.iter().filter(|(label, times)| tells(label, times));
-        [head].into_iter().chain(told.map(|(label, times)| self.row(label, times))).collect()
+        let told = told.map(|(label, times)| self.row(&format!("{label:label_width$}"), times));
+        [head].into_iter().chain(told).collect()
     }
 
     fn row(&self, label: &str, times: &Histogram) -> String {
@@ -121,8 +130,9 @@ impl Page {
             .chain([times.max_us(), times.mean_us()])
             .map(|us| format!("{:>COLUMN$}", figures::time(us)))
             .collect();
-        let style = if label == "latency" { Style::new().bold() } else { Style::new() };
-        self.paint(style, &format!("{label:LABEL$}{cells}"))
+        let is_latency = label.starts_with("latency");
+        let style = if is_latency { Style::new().bold() } else { Style::new() };
+        self.paint(style, &format!("{label}{cells}"))
     }
 
     fn bars(&self, measure: &PhaseReport) -> Vec<String> {
@@ -151,7 +161,7 @@ impl Page {
 
     fn warnings(&self, finished: Finished<'_>) -> Vec<String> {
         let report = finished.report;
-        let broken = report.checks.iter().filter(|check| !check.holds && check.name != "errors");
+        let broken = report.checks.iter().filter(|check| !check.holds && is_told(check, report));
         let checks = broken.flat_map(|check| self.warning(check, report));
         let lost = (report.samples_lost > 0).then(|| {
             format!(
@@ -184,8 +194,17 @@ impl Page {
     }
 }
 
+/// Errors have their own line; without answers there is no time in flight that Little's law could compare.
+fn is_told(check: &Check, report: &LoadReport) -> bool {
+    match check.name.as_str() {
+        "errors" => false,
+        "littles-law" => report.measure.done > 0,
+        _ => true,
+    }
+}
+
 fn tone(measure: &PhaseReport) -> Style {
-    let is_well = errors(measure) == 0 && measure.errors.is_empty();
+    let is_well = refused(measure) == 0 && measure.errors.is_empty();
     if is_well { Style::new().green() } else { Style::new().red() }
 }
 
@@ -197,7 +216,12 @@ fn requests_told(measure: &PhaseReport) -> String {
         String::new()
     };
     let rate = figures::number(throughput(measure));
-    format!("{answered}{of} answered, {rate}/s in {}", figures::length(rounded(seconds(measure))))
+    let length = figures::length(rounded(seconds(measure)));
+    let unanswered = match measure.unanswered {
+        0 => String::new(),
+        some => format!("; {} without an answer yet", figures::count(some)),
+    };
+    format!("{answered}{of} answered, {rate}/s in {length}{unanswered}")
 }
 
 /// To hundredths: the end of a phase is never exact to the microsecond.
@@ -227,8 +251,11 @@ fn errors_told(measure: &PhaseReport) -> String {
     if pieces.is_empty() {
         return "none".into();
     }
-    let share = figures::share(error_share(measure));
-    format!("{} ({share} of the requests)", pieces.join(", "))
+    let share = match ended(measure) {
+        0 => String::new(),
+        _ => format!(" ({} of the requests that ended)", figures::share(failed_share(measure))),
+    };
+    format!("{}{share}", pieces.join(", "))
 }
 
 fn late(measure: &PhaseReport) -> Option<String> {
@@ -282,12 +309,12 @@ fn generator(finished: Finished<'_>) -> String {
     let measure = &finished.report.measure;
     let cpu_s = measure.cpu_ns as f64 / 1e9;
     let of_a_core = figures::share((per_second(measure, cpu_s) * 1e3).round() / 1e3);
-    let each_us = share(cpu_s * 1e6, requests(measure) as f64);
+    let each = figures::time(cpu_us_per_request(measure));
     let threads = match finished.report.threads {
         0 | 1 => String::new(),
         threads => format!(", {threads} threads"),
     };
-    format!("{of_a_core} of a core, {} CPU a request{threads}", figures::time(each_us))
+    format!("{of_a_core} of a core, {each} CPU a request{threads}")
 }
 
 fn stage(stage: &StageReport) -> String {

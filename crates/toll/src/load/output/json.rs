@@ -2,12 +2,13 @@
 //! rates per second. What opens doors is left out of the plan: the key
 //! of a client certificate, and the values of headers that carry credentials.
 //!
-//! `requests` came to an end; `error_share` is that of `--fail-if error-rate`, of these and those never sent.
+//! `requests` came to an end; `error_share` is that of `--fail-if error-rate`, of these and those never sent;
+//! `cpu_us_per_request` is for each that was sent.
 
 use serde::Serialize;
 use toll_load::{Histogram, LoadPlan, LoadReport};
 
-use super::{Finished, counts, share};
+use super::{Finished, counts};
 
 /// Headers (and gRPC metadata, which are headers) whose values are left out.
 const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
@@ -55,10 +56,9 @@ impl Summary {
         let measured = load.measured();
         let quantile = |of: &Histogram, quantile| of.quantile_us(quantile);
         let latency = &measured.latency;
-        let requests = load.requests();
         Summary {
             seconds: load.seconds(),
-            requests,
+            requests: load.requests(),
             requests_per_s: load.requests_per_s(),
             completed_per_s: load.per_second(measured.completed as f64),
             failed: load.failed(),
@@ -80,7 +80,7 @@ impl Summary {
             service_time_p99_us: quantile(&measured.service_time, 0.99),
             send_lag_p50_us: quantile(&measured.send_lag, 0.5),
             send_lag_p99_us: quantile(&measured.send_lag, 0.99),
-            cpu_us_per_request: share(measured.cpu_ns as f64 / 1e3, requests as f64),
+            cpu_us_per_request: counts::cpu_us_per_request(measured),
             checks_failed: load.report.checks.iter().filter(|check| !check.holds).count(),
         }
     }

@@ -250,6 +250,29 @@ fn a_late_send_is_the_generators_fault_only_when_a_connection_was_free() {
 }
 
 #[test]
+fn a_load_stopped_before_its_first_answer_says_what_was_in_flight() {
+    let measure = PhaseReport { scheduled: 10, sent: 10, unanswered: 10, ..PhaseReport::default() };
+    let mut load = finished(plan(LoadModel::closed(10), Stop::AfterSeconds(10.0)), measure);
+    load.report.checks = vec![check("littles-law", "0.00 requests", "10.00 +- 0.50 requests", "")];
+    let told = text(&load);
+    assert!(told.contains("0 of 10 answered, 0/s in 0 us; 10 without an answer yet"), "{told}");
+    assert!(!told.contains("littles-law"), "{told}");
+    load.report.measure.done = 1;
+    assert!(text(&load).contains("! littles-law"));
+}
+
+#[test]
+fn requests_that_were_never_sent_are_no_errors() {
+    let mut load = closed();
+    load.report.measure.unsent = 2_084;
+    let told = text(&load);
+    assert!(told.contains("errors       none\nlate         2,084 never sent"), "{told}");
+    load.report.measure.done = 99;
+    load.report.measure.errors = [(ErrorKind::Reset, 1)].into();
+    assert!(text(&load).contains("1 reset (1 % of the requests that ended)"));
+}
+
+#[test]
 fn every_summary_fits_into_eighty_columns() {
     for load in [closed(), open(), staged(), all_errors(), grpc()] {
         for line in text(&load).lines() {
