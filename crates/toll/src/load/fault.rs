@@ -79,7 +79,15 @@ pub enum LoadFault {
     },
     /// The engine cannot carry the plan out.
     #[error(transparent)]
-    Engine(#[from] LoadError),
+    Engine(LoadError),
+    /// Certificates or keys that were named are not what they should be.
+    #[error("cannot use {option}: {problem}")]
+    BadPem {
+        /// The option that named the file.
+        option: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// Single requests of a merged result.
     #[error("a merged result has no single requests to list")]
     NoRows,
@@ -170,9 +178,7 @@ impl LoadFault {
             Self::BadLine { help, .. } => (*help).into(),
             Self::Empty { what, .. } => format!("give a file with at least one of the {what}"),
             Self::BadHeader { .. } => "write it as 'name: value'".into(),
-            Self::LengthAsBody { .. } => {
-                "give such a body with -D FILE, or with -m POST".into()
-            }
+            Self::LengthAsBody { .. } => "give such a body with -D FILE, or with -m POST".into(),
             Self::WarmUp => "make --warm-up-max the longer one, or leave it out".into(),
             Self::WarmUpOfPart => "give every part the same --warm-up, long enough".into(),
             Self::StartPassed { .. } => {
@@ -183,6 +189,7 @@ impl LoadFault {
                 "check that the folder exists, may be written to and has room".into()
             }
             Self::Engine(error) => return engine_help(error),
+            Self::BadPem { option, .. } => pem_help(option).into(),
             Self::NothingAnswered { .. } => {
                 "look at the service's log, and try the URL once with curl".into()
             }
@@ -208,6 +215,34 @@ impl LoadFault {
             Self::Unwritable { .. } | Self::NothingAnswered { .. } | Self::Unkept { .. } => false,
             _ => true,
         }
+    }
+}
+
+const KEY: &str = "--key (without it, the key in the file of --cert)";
+
+/// The engine names the plan's fields, of which the person who typed knows nothing.
+impl From<LoadError> for LoadFault {
+    fn from(error: LoadError) -> Self {
+        let (field, problem) = match &error {
+            LoadError::BadPem { field, source } => (*field, source.to_string()),
+            LoadError::BadCertificate { field, source } => (*field, source.to_string()),
+            _ => return Self::Engine(error),
+        };
+        let option = match field {
+            "connection.tls.ca_pem" => "--cacert",
+            "connection.tls.identity.chain_pem" => "--cert",
+            "connection.tls.identity.key_pem" => KEY,
+            _ => "--cert with its --key",
+        };
+        Self::BadPem { option, problem }
+    }
+}
+
+fn pem_help(option: &str) -> &'static str {
+    match option {
+        "--cacert" => "give a PEM file with the certificates to trust",
+        KEY => "give the certificate's key, PEM: --key FILE, or in the file of --cert",
+        _ => "give PEM files: certificates, the own one first, and the key that belongs to it",
     }
 }
 
@@ -242,15 +277,13 @@ fn is_typed(error: &LoadError) -> bool {
             | LoadError::NoRows { .. }
             | LoadError::BadCell { .. }
             | LoadError::BinaryTemplate
-            | LoadError::BadPem { .. }
-            | LoadError::BadCertificate { .. }
             | LoadError::BadServerName { .. }
     )
 }
 
 #[cfg(test)]
 mod tests {
-    use toll_load::{Check, LoadPlan, Stop, Target};
+    use toll_load::{Check, Identity, Listener, LoadPlan, Stop, Target};
 
     use super::*;
 
@@ -272,6 +305,23 @@ mod tests {
         assert!(fault.help().unwrap().contains("--max-connections"));
         let busy = unkept_of(LoadModel::open(10.0, 5), false).unwrap();
         assert!(busy.help().unwrap().contains("--threads"));
+    }
+
+    #[test]
+    fn a_missing_key_is_told_by_the_options_that_give_one() {
+        let certificate = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
+        let target = Target::get("https://127.0.0.1:1/");
+        let mut plan = LoadPlan::new(target, LoadModel::closed(1), Stop::AfterRequests(1));
+        let identity = Identity { chain_pem: certificate.into(), key_pem: certificate.into() };
+        plan.connection.tls.identity = Some(identity);
+        plan.connection.tls.insecure = true;
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        let listener = Listener { stop: &stop, emit: &mut |_| {}, samples: None };
+        let fault = LoadFault::from(toll_load::run_with(&plan, listener).unwrap_err());
+        let said = fault.to_string();
+        assert!(said.contains("--key") && said.contains("--cert"), "{said}");
+        assert!(!said.contains("identity"), "{said}");
+        assert!(fault.is_usage() && fault.help().unwrap().contains("--key FILE"));
     }
 
     #[test]
