@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
@@ -17,6 +18,9 @@ use crate::LabError;
 
 /// Lines of a log that an error shows.
 const LOG_LINES: usize = 10;
+
+/// Dead orphans that nobody reaps stay in their group: they are not waited for longer than this.
+const ORPHANS_DIE_WITHIN: Duration = Duration::from_millis(300);
 
 type Started = io::Result<Child>;
 
@@ -128,8 +132,17 @@ impl Process {
             let _ = killpg(self.pid, Signal::SIGKILL);
             child.wait()?;
             *state = State::Reaped;
+            self.wait_for_orphans();
         }
         Ok(())
+    }
+
+    /// What the leader left behind was killed with it, but dies in its own time, and holds a port until then.
+    fn wait_for_orphans(&self) {
+        let end = Instant::now() + ORPHANS_DIE_WITHIN;
+        while killpg(self.pid, None).is_ok() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// The last lines that it wrote.
