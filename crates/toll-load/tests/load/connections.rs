@@ -35,10 +35,11 @@ fn latency_begins_before_the_connection_of_a_request_is_made() {
         let mut plan = plan(server.url(), model, Stop::AfterRequests(60));
         plan.connection.reuse = Reuse::PerRequest;
         let (_, samples) = sampled(&plan);
-        // The first connection is made before the load begins.
-        let connected = samples.iter().filter(|s| s.intended_ns + s.connect_ns <= s.sent_ns);
-        assert!(connected.count() >= 59);
-        assert!(samples.iter().all(|s| s.connect_ns > 0));
+        // The first connection is made before the load begins: no request waits for it. In an open loop a request
+        // may take the connection that was begun for another.
+        let connected = samples.iter().filter(|s| s.connect_ns > 0).count();
+        assert!((40..60).contains(&connected), "{connected} waited for their connection");
+        assert!(samples.iter().all(|s| s.intended_ns + s.connect_ns <= s.sent_ns));
     }
 }
 
