@@ -7,7 +7,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use toll_lab::{BuiltIn, DataPlane, Deployment, Isolation, Lab, LocalOptions, Program, Service};
+use toll_lab::{
+    BuiltIn, DataPlane, Deployment, Isolation, Lab, LocalOptions, Program, Runtime, Service,
+};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -40,9 +42,19 @@ fn deployment() -> Deployment {
 }
 
 fn service(name: &str, port: u16, calls: &[&str]) -> Service {
-    let behaviour = BuiltIn { work: Duration::ZERO, reply_bytes: 5, status: 200, stall: None };
+    let behaviour = BuiltIn {
+        runtime: Runtime::Native,
+        work: Duration::ZERO,
+        reply_bytes: 5,
+        status: 200,
+        relay: false,
+        queries: None,
+        stall: None,
+    };
     Service {
         name: name.into(),
+        group: "default".into(),
+        replicas: 1,
         port,
         program: Program::BuiltIn(behaviour),
         calls: calls.iter().map(|c| (*c).to_owned()).collect(),

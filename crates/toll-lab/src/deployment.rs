@@ -9,12 +9,31 @@ use serde::{Deserialize, Serialize};
 pub struct Deployment {
     /// The variant's name.
     pub name: String,
-    /// Name of the service that the load calls.
+    /// Name of the service that the load calls: often a gateway.
     pub entry: String,
-    /// In the order of the study file; names are unique and `calls` has no circle.
+    /// Gateways and databases included; names are unique and `calls` has no circle.
     pub services: Vec<Service>,
     /// What stands in the path.
     pub data_plane: DataPlane,
+}
+
+impl Deployment {
+    /// The service of that name.
+    pub fn service(&self, name: &str) -> Option<&Service> {
+        self.services.iter().find(|service| service.name == name)
+    }
+
+    /// Every pod, in the order of the services, as its name and its service.
+    ///
+    /// A pod has its service's name, followed by `-1`, `-2`, ... when the service has several.
+    pub fn pods(&self) -> Vec<(String, &Service)> {
+        let of = |service: &'_ Service| match service.replicas {
+            0 | 1 => vec![service.name.clone()],
+            many => (1..=many).map(|number| format!("{}-{number}", service.name)).collect(),
+        };
+        let named = |service| of(service).into_iter().map(move |pod| (pod, service));
+        self.services.iter().flat_map(named).collect()
+    }
 }
 
 /// One service of the application graph.
@@ -22,11 +41,15 @@ pub struct Deployment {
 pub struct Service {
     /// Unique in the deployment; also its service account.
     pub name: String,
+    /// The group (namespace) under which reports list it.
+    pub group: String,
+    /// Pods that play it, at least one.
+    pub replicas: usize,
     /// TCP port it listens on.
     pub port: u16,
     /// What runs.
     pub program: Program,
-    /// Names of the services that it calls once for each request it gets, in order.
+    /// Names of the services that it calls once for each request it gets, in order; a database is queried.
     pub calls: Vec<String>,
 }
 
@@ -38,19 +61,75 @@ pub enum Program {
     BuiltIn(BuiltIn),
     /// The user's own program and its arguments; it must listen on the service's port.
     Command(Vec<String>),
+    /// Envoy as an ingress gateway: hands every request to the one service that it calls. It is the same in
+    /// all variants and has no sidecar; in a mesh it has an identity and speaks mTLS to what it calls.
+    Gateway,
+    /// A PostgreSQL server of the pod's own, on a fresh data directory.
+    Postgres(Postgres),
+}
+
+impl Program {
+    /// Whether it speaks TCP of its own rather than HTTP.
+    pub fn is_database(&self) -> bool {
+        matches!(self, Self::Postgres(_))
+    }
+
+    /// Whether a data plane of sidecars puts one beside it.
+    pub fn takes_sidecar(&self) -> bool {
+        !matches!(self, Self::Gateway)
+    }
+}
+
+/// A PostgreSQL server and what is in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Postgres {
+    /// SQL that fills the database `toll`, run once as its owner `toll` before anything connects.
+    pub seed: String,
+    /// SQL that gives one row of two whole numbers: rows that writes have made, and different ones among them.
+    pub written: Option<String>,
 }
 
 /// How the built-in service answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BuiltIn {
+    /// What it is written in.
+    pub runtime: Runtime,
     /// CPU time burned for each request.
     pub work: Duration,
     /// Size of the answer's body.
     pub reply_bytes: usize,
     /// Status code of the answer.
     pub status: u16,
+    /// Whether it answers what the last service that it calls answered, instead of `reply_bytes`.
+    pub relay: bool,
+    /// What it asks the database that it calls.
+    pub queries: Option<Queries>,
     /// A known-answer fault: the service stops answering at regular times.
     pub stall: Option<Stall>,
+}
+
+/// What the built-in service is written in. Both play the same node from the same configuration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Runtime {
+    /// Rust: `toll service`.
+    #[default]
+    Native,
+    /// Spring Boot with WebFlux on Netty and R2DBC, on a JVM.
+    Spring,
+}
+
+/// What a service asks its database, with prepared statements over pooled connections.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Queries {
+    /// Name of the database, one of the service's `calls`.
+    pub database: String,
+    /// Connections of each pod's pool.
+    pub connections: u32,
+    /// Asked for each GET: the rows are the answer, a JSON array of objects.
+    pub read: String,
+    /// Run in a transaction for each POST, with the request's body as its only parameter, a text.
+    pub write: Option<String>,
 }
 
 /// The service answers nothing for `lasting` at the start of each period of length `every`.

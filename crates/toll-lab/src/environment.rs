@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::fake::{FakeEnvironment, FakeLoad};
 use crate::local::{LocalEnvironment, LocalLoad};
-use crate::{LabError, Proof, Sample};
+use crate::{LabError, Proof, Sample, Traffic};
 
 /// A deployment that runs. Dropping it takes it down; [`Environment::down`] also tells whether that worked.
 #[derive(Debug)]
@@ -67,15 +67,16 @@ impl Environment {
         }
     }
 
-    /// Reads the counters and probes again, and judges whether `requests`, sent since [`Self::open_proof`], all
-    /// took the path of the variant and nothing else came. Nothing may be under load meanwhile.
+    /// Reads the counters and probes again, and judges whether `traffic`, sent since [`Self::open_proof`], all
+    /// took the path of the variant and nothing else came, and whether the database holds just the writes that
+    /// were acknowledged. Nothing may be under load meanwhile.
     ///
     /// # Errors
     /// When the proof is not open, or a counter gives no result. A wrong path is not an error but a claim
     /// that does not hold.
-    pub fn close_proof(&mut self, requests: u64) -> Result<Proof, LabError> {
+    pub fn close_proof(&mut self, traffic: Traffic) -> Result<Proof, LabError> {
         match &mut self.0 {
-            Kind::Local(environment) => environment.close_proof(requests),
+            Kind::Local(environment) => environment.close_proof(traffic),
             Kind::Fake(environment) => Ok(environment.proof()),
         }
     }

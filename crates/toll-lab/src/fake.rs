@@ -172,7 +172,7 @@ mod tests {
     use crate::{Lab, Role, fixture};
 
     fn lab() -> Lab {
-        let proof = Proof { claims: vec![], left_out: vec![] };
+        let proof = Proof { claims: vec![], left_out: vec![], traversals: vec![] };
         let server = Component { role: Role::Application, pod: "server".into() };
         Lab::Fake(FakeLab::new(proof, move |_, _| FakeLoadScript {
             lines: vec!["one".into(), "two".into()],

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::deployment::{BuiltIn, DataPlane, Deployment, Mtls, Program, Service, SidecarProxy};
+use crate::deployment::{
+    BuiltIn, DataPlane, Deployment, Mtls, Program, Runtime, Service, SidecarProxy,
+};
 
 /// `client:9000` calls `server:9999`; no data plane.
 pub(crate) fn chain() -> Deployment {
@@ -24,15 +26,24 @@ pub(crate) fn in_mesh(deployment: Deployment) -> Deployment {
 pub(crate) fn built_in(service: &Service) -> BuiltIn {
     match &service.program {
         Program::BuiltIn(behaviour) => behaviour.clone(),
-        Program::Command(argv) => panic!("{argv:?} is not built in"),
+        other => panic!("{other:?} is not built in"),
     }
 }
 
 fn service(name: &str, port: u16, calls: &[&str]) -> Service {
-    let behaviour =
-        BuiltIn { work: Duration::from_micros(300), reply_bytes: 5, status: 200, stall: None };
+    let behaviour = BuiltIn {
+        runtime: Runtime::Native,
+        work: Duration::from_micros(300),
+        reply_bytes: 5,
+        status: 200,
+        relay: false,
+        queries: None,
+        stall: None,
+    };
     Service {
         name: name.into(),
+        group: "default".into(),
+        replicas: 1,
         port,
         program: Program::BuiltIn(behaviour),
         calls: calls.iter().map(|c| (*c).to_owned()).collect(),

@@ -18,11 +18,14 @@ mod proof;
 mod sample;
 mod sampler;
 
-pub use deployment::{BuiltIn, DataPlane, Deployment, Mtls, Program, Service, SidecarProxy, Stall};
+pub use deployment::{
+    BuiltIn, DataPlane, Deployment, Mtls, Postgres, Program, Queries, Runtime, Service,
+    SidecarProxy, Stall,
+};
 pub use environment::{Environment, LoadProcess, NextLine};
 pub use error::{DataPlaneFailure, LabError};
 pub use fake::{FakeLab, FakeLoadScript};
 pub use lab::{Lab, LocalOptions, Rendered};
 pub use local::{Ending, Holder, Isolation, LocalLab, Reason, clean, survey};
-pub use proof::{Claim, Proof};
+pub use proof::{Claim, Direction, Proof, Traffic, Traversal};
 pub use sample::{Component, ComponentSample, HostSample, MemorySample, Reading, Role, Sample};

@@ -10,6 +10,43 @@ pub struct Proof {
     /// What could not be claimed, and why.
     #[serde(default)]
     pub left_out: Vec<String>,
+    /// How often requests, or the queries that they led to, crossed each sidecar; empty without sidecars.
+    #[serde(default)]
+    pub traversals: Vec<Traversal>,
+}
+
+/// One way through one sidecar, and how often it was taken in the window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traversal {
+    /// Name of the sidecar's pod.
+    pub pod: String,
+    /// Seen from the pod.
+    pub direction: Direction,
+    /// The called service; absent inbound.
+    pub callee: Option<String>,
+    /// As counted by the sidecar, or for a database by the server behind it.
+    pub counted: u64,
+}
+
+/// Which way traffic goes, seen from the pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Towards the pod's own program.
+    Inbound,
+    /// Away from it.
+    Outbound,
+}
+
+/// What a load sent to the entry between the opening and the closing of a proof.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// All requests.
+    pub requests: u64,
+    /// Those among them that were to write.
+    pub writes: u64,
+    /// Writes that were answered with a status of success.
+    pub acknowledged: u64,
 }
 
 impl Proof {

@@ -20,6 +20,10 @@ pub enum Role {
     Application,
     /// The proxy beside a service.
     Sidecar,
+    /// The proxy at the application's edge, the same in all variants.
+    Gateway,
+    /// The application's database.
+    Database,
     /// The load engine.
     LoadGenerator,
     /// toll itself: sampling and book-keeping.

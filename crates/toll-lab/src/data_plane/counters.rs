@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Counters of one sidecar since it started. None ever decreases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct SidecarCounters {
+pub(crate) struct ProxyCounters {
     /// Requests that came in over mTLS.
     pub inbound_mtls: u64,
     /// Requests that came in as plaintext.
@@ -13,7 +13,7 @@ pub(crate) struct SidecarCounters {
     pub calls: BTreeMap<String, CallCounters>,
 }
 
-impl SidecarCounters {
+impl ProxyCounters {
     /// Counters of the calls to `service`; all zero when there were none.
     pub(crate) fn call(&self, service: &str) -> CallCounters {
         self.calls.get(service).copied().unwrap_or_default()

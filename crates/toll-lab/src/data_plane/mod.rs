@@ -1,7 +1,7 @@
 //! Turns a deployment and its addresses into what the sidecars need: configuration, identities and redirect
 //! rules; reads their counters, and judges from those whether the traffic took the claimed path.
 //!
-//! It starts no process and enters no namespace: `local/` does. Each proxy is one module: [`sidecar_plans`]
+//! It starts no process and enters no namespace: `local/` does. Each proxy is one module: [`proxy_plans`]
 //! chooses it by the deployment, while [`ready`] and [`counters`] ask Envoy, the only one so far. The shape of the sidecar is that of Istio's:
 //! <https://istio.io/latest/docs/ops/configuration/traffic-management/traffic-routing/>.
 
@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
+use crate::Role;
 use crate::deployment::{DataPlane, Deployment, SidecarProxy};
 
 mod counters;
@@ -21,7 +22,7 @@ mod path_proof;
 mod probe;
 mod redirect;
 
-pub(crate) use counters::{CallCounters, SidecarCounters};
+pub(crate) use counters::{CallCounters, ProxyCounters};
 pub(crate) use error::DataPlaneError;
 pub(crate) use identity::issue_identities;
 pub(crate) use path_proof::{Occupants, Sight, Window, prove_bare, prove_sidecars};
@@ -60,6 +61,8 @@ pub(crate) enum Bypass {
 /// Where the parts of one pod listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PodAddresses {
+    /// Name of the pod, unique: see [`Deployment::pods`].
+    pub pod: String,
     /// Name of the service in the pod.
     pub service: String,
     /// The pod's address.
@@ -77,7 +80,7 @@ pub(crate) struct PodAddresses {
 /// Where everything listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Topology {
-    /// In the order of the deployment's services.
+    /// In the order of [`Deployment::pods`].
     pub pods: Vec<PodAddresses>,
     /// Where the load comes from.
     pub load_ip: Ipv4Addr,
@@ -85,39 +88,41 @@ pub(crate) struct Topology {
     pub capture: Capture,
 }
 
-/// All that is needed to start the sidecar of one pod.
+/// All that is needed to start the proxy of one pod: its sidecar, or the gateway that the pod is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SidecarPlan {
-    /// Name of the service in the pod.
-    pub service: String,
+pub(crate) struct ProxyPlan {
+    /// Name of the pod.
+    pub pod: String,
+    /// Sidecar or gateway.
+    pub role: Role,
     /// Name of the configuration file in the run's folder, for instance `client.envoy.yaml`.
     pub config_name: String,
     /// Its text.
     pub config: String,
-    /// Script for `nft -f -` inside the pod; none with explicit capture.
+    /// Script for `nft -f -` inside the pod; none with explicit capture and for gateways.
     pub redirect: Option<String>,
-    /// Where the sidecar's admin interface will listen; its folder must be writable by the proxy.
+    /// Where the proxy's admin interface will listen; its folder must be writable by the proxy.
     pub admin_socket: PathBuf,
     /// Arguments of the proxy's binary.
     pub args: Vec<OsString>,
 }
 
-/// The sidecars of a deployment, in the order of its services; none when it is bare.
+/// The gateways of a deployment and, unless it is bare, its sidecars, in the order of its pods.
 ///
 /// `dir` is the run's folder: it will hold the configurations and admin sockets, and it holds what
 /// [`issue_identities`] wrote.
 ///
 /// # Errors
 /// When a socket's path is too long, or the topology lacks a pod or a call.
-pub(crate) fn sidecar_plans(
+pub(crate) fn proxy_plans(
     deployment: &Deployment,
     topology: &Topology,
     dir: &Path,
-) -> Result<Vec<SidecarPlan>, DataPlaneError> {
+) -> Result<Vec<ProxyPlan>, DataPlaneError> {
     match deployment.data_plane {
         DataPlane::Bare => Ok(Vec::new()),
         DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls } => {
-            envoy::sidecar_plans(deployment, mtls, topology, dir)
+            envoy::proxy_plans(deployment, mtls, topology, dir)
         }
     }
 }
@@ -134,6 +139,6 @@ pub(crate) fn ready(admin_socket: &Path) -> Result<bool, DataPlaneError> {
 ///
 /// # Errors
 /// When the admin interface cannot be reached or read.
-pub(crate) fn counters(admin_socket: &Path) -> Result<SidecarCounters, DataPlaneError> {
+pub(crate) fn counters(admin_socket: &Path) -> Result<ProxyCounters, DataPlaneError> {
     envoy::counters(admin_socket)
 }

@@ -10,9 +10,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use super::identity::spiffe_id;
 use super::probe::{PathReport, Plaintext, Walk};
-use super::{CallCounters, Capture, SidecarCounters, Topology};
+use super::{CallCounters, Capture, ProxyCounters, Topology};
 use crate::deployment::{DataPlane, Deployment, Mtls, Program, Service};
-use crate::proof::{Claim, Proof};
+use crate::proof::{Claim, Proof, Traffic};
 
 /// Where a sidecar's own connections to its application come from.
 pub(super) const SIDECAR_SOURCE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 6);
@@ -29,11 +29,24 @@ pub(crate) struct Sight {
     /// A probe of the whole path.
     pub walk: Walk,
     /// What each sidecar has counted, the probe before the window included and the one after it not.
-    pub counters: BTreeMap<String, SidecarCounters>,
+    pub counters: BTreeMap<String, ProxyCounters>,
     /// The firewall's rules as the kernel lists them; empty where pods have no network of their own.
     pub rules: BTreeMap<String, String>,
     /// Who runs in a pod's network; empty where pods have none of their own.
     pub occupants: BTreeMap<String, Occupants>,
+    /// What each database says of itself, probes included.
+    pub databases: BTreeMap<String, DatabaseSight>,
+}
+
+/// What a database server says of its clients and of what it has done since it began.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct DatabaseSight {
+    /// Statements that services ran; those that open a connection, control a transaction or probe left out.
+    pub statements: u64,
+    /// Where the connections that are open now come from, and how many from each address.
+    pub peers: BTreeMap<IpAddr, u64>,
+    /// Rows that writes have made, and different ones among them; none when the study does not ask.
+    pub written: Option<(u64, u64)>,
 }
 
 /// The processes in a pod's network.
@@ -50,8 +63,8 @@ pub(crate) struct Occupants {
 pub(crate) struct Window<'a> {
     /// What was deployed.
     pub deployment: &'a Deployment,
-    /// Requests that were sent to the entry between the two sights, whoever sent them.
-    pub requests: u64,
+    /// What was sent to the entry between the two sights.
+    pub traffic: Traffic,
     /// When the window began.
     pub before: &'a Sight,
     /// When the window ended.
@@ -62,7 +75,7 @@ pub(crate) struct Window<'a> {
 ///
 /// `plaintext` tells what became of requests from outside of the mesh to the services behind the entry.
 pub(crate) fn prove_sidecars(seen: &Window<'_>, plaintext: &BTreeMap<String, Plaintext>) -> Proof {
-    let expected = Expected::new(seen.deployment, seen.requests);
+    let expected = Expected::new(seen.deployment, seen.traffic.requests);
     let traces = Traces::judge(seen, sidecar_hop_claims);
     let mut claims = Vec::new();
     for service in &seen.deployment.services {
@@ -83,12 +96,12 @@ pub(crate) fn prove_sidecars(seen: &Window<'_>, plaintext: &BTreeMap<String, Pla
     }));
     claims.extend(traces.claims);
     claims.extend(plaintext_claims(seen.deployment, plaintext));
-    Proof { claims, left_out: traces.left_out }
+    Proof { claims, left_out: traces.left_out, traversals: Vec::new() }
 }
 
 /// Proves that no proxy saw a request.
 pub(crate) fn prove_bare(seen: &Window<'_>, topology: &Topology) -> Proof {
-    let expected = Expected::new(seen.deployment, seen.requests);
+    let expected = Expected::new(seen.deployment, seen.traffic.requests);
     let traces = Traces::judge(seen, |hop| bare_hop_claims(hop, topology).into());
     let mut claims = Vec::new();
     for service in &traces.reporting {
@@ -104,7 +117,7 @@ pub(crate) fn prove_bare(seen: &Window<'_>, topology: &Topology) -> Proof {
     if topology.capture == Capture::Explicit {
         left_out.push(SHARED_NETWORK.to_owned());
     }
-    Proof { claims, left_out }
+    Proof { claims, left_out, traversals: Vec::new() }
 }
 
 /// What a lab without namespaces cannot prove of a bare path.
@@ -187,7 +200,7 @@ impl<'a> Expected<'a> {
 /// The load has no identity and comes in as plaintext; every other caller has one and must use mTLS.
 fn inbound_claims(seen: &Window<'_>, expected: &Expected<'_>, service: &Service) -> [Claim; 2] {
     let name = &service.name;
-    let counted = |pick: fn(&SidecarCounters) -> u64| growth(seen, name, pick);
+    let counted = |pick: fn(&ProxyCounters) -> u64| growth(seen, name, pick);
     let mtls = counted(|c| c.inbound_mtls);
     let plaintext = counted(|c| c.inbound_plaintext);
     let (own, other, way, not) = if *name == seen.deployment.entry {
@@ -374,7 +387,7 @@ fn count_claim(claim: String, least: u64, most: u64, seen: Option<u64>) -> Claim
 }
 
 /// By how much a counter rose in the window; none when a reading is missing or the sidecar was restarted.
-fn growth(seen: &Window<'_>, service: &str, pick: impl Fn(&SidecarCounters) -> u64) -> Option<u64> {
+fn growth(seen: &Window<'_>, service: &str, pick: impl Fn(&ProxyCounters) -> u64) -> Option<u64> {
     let (before, after) = (seen.before.counters.get(service)?, seen.after.counters.get(service)?);
     pick(after).checked_sub(pick(before))
 }

@@ -2,7 +2,7 @@
 //! way, and what became of plaintext. Sends nothing and judges nothing.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::Deserialize;
 
@@ -19,8 +19,14 @@ pub(crate) struct PathReport {
     pub requests: u64,
     /// Those of them that bore a header of a proxy.
     pub marked: u64,
+    /// Those of them that bore the client certificate of a caller, which only a sidecar over mTLS adds.
+    #[serde(default)]
+    pub certified: u64,
     /// What the called services answered, in order; none for a service that does not report.
     pub calls: Vec<Option<PathReport>>,
+    /// Where its connection to the database comes from, as the database sees it; none without a database.
+    #[serde(default)]
+    pub database_peer: Option<IpAddr>,
 }
 
 impl PathReport {

@@ -17,7 +17,7 @@ use super::namespace::Namespace;
 use super::place::Place;
 use super::probe::{Outcome, probe};
 use super::{cgroups, network, ports, tools, topology};
-use crate::data_plane::{self, issue_identities, sidecar_plans};
+use crate::data_plane::{self, issue_identities, proxy_plans};
 use crate::deployment::{self, DataPlane, Service};
 use crate::{Component, LabError, Role};
 
@@ -108,14 +108,14 @@ impl LocalEnvironment {
 
     /// Redirects first: a connection made before them would bypass the sidecar for its whole life.
     pub(super) fn start_sidecars(&mut self) -> Result<(), LabError> {
-        self.plans = sidecar_plans(&self.deployment, &self.topology, &self.folder)?;
+        self.plans = proxy_plans(&self.deployment, &self.topology, &self.folder)?;
         if self.plans.is_empty() {
             return Ok(());
         }
         issue_identities(&self.deployment, &self.topology, &self.folder)?;
         for (pod, plan) in self.pods.iter().zip(&self.plans) {
             let script = plan.redirect.as_deref().unwrap_or_default();
-            let name = format!("the pod of {}", plan.service);
+            let name = format!("the pod of {}", plan.pod);
             self.tool("nft", &["-f", "-"], &name, &inside(pod), script)?;
         }
         let envoy = self.options.envoy.clone().ok_or(LabError::EnvoyMissing)?;
@@ -130,7 +130,7 @@ impl LocalEnvironment {
         let config = self.folder.join(&plan.config_name);
         fs::write(&config, &plan.config)
             .map_err(|source| LabError::Write { path: config, source })?;
-        let component = Component { role: Role::Sidecar, pod: plan.service.clone() };
+        let component = Component { role: Role::Sidecar, pod: plan.pod.clone() };
         let binary = File::open(envoy).map_err(|source| LabError::Start {
             component: super::environment::describe(&component),
             program: envoy.to_owned(),
@@ -148,6 +148,9 @@ impl LocalEnvironment {
             let (path, command) = match &service.program {
                 deployment::Program::BuiltIn(behaviour) => self.built_in(service, behaviour)?,
                 deployment::Program::Command(argv) => self.users_own(service, argv)?,
+                deployment::Program::Gateway | deployment::Program::Postgres(_) => {
+                    todo!("the lab starts gateways and databases")
+                }
             };
             let component = Component { role: Role::Application, pod: service.name.clone() };
             self.start(Program { component, command, path, uid: None, pod })?;
@@ -225,7 +228,7 @@ impl LocalEnvironment {
 
     fn is_ready(&self, component: &Component, pid: nix::unistd::Pid) -> Result<bool, LabError> {
         if component.role == Role::Sidecar {
-            let plan = self.plans.iter().find(|plan| plan.service == component.pod);
+            let plan = self.plans.iter().find(|plan| plan.pod == component.pod);
             return plan.map_or(Ok(true), |plan| Ok(data_plane::ready(&plan.admin_socket)?));
         }
         let service = self.deployment.services.iter().find(|s| s.name == component.pod);

@@ -12,7 +12,7 @@ use super::place::Place;
 use super::process::{Launcher, Process};
 use super::proof::OpenProof;
 use super::{Isolation, LocalLab, cgroups, cpu_set, isolation, pinning::Pinning, topology};
-use crate::data_plane::{PROXY_UID, SidecarPlan, Topology};
+use crate::data_plane::{PROXY_UID, ProxyPlan, Topology};
 use crate::deployment::{DataPlane, Deployment};
 use crate::lab::LocalOptions;
 use crate::sampler::{Hierarchies, Sampler, Source};
@@ -28,7 +28,7 @@ pub(crate) struct LocalEnvironment {
     pub(super) load_first: bool,
     pub(super) deployment: Deployment,
     pub(super) topology: Topology,
-    pub(super) plans: Vec<SidecarPlan>,
+    pub(super) plans: Vec<ProxyPlan>,
     /// Configurations, identities and sockets.
     pub(super) folder: PathBuf,
     pub(super) logs: PathBuf,
@@ -237,6 +237,8 @@ pub(super) fn describe(component: &Component) -> String {
     match component.role {
         Role::Application => component.pod.clone(),
         Role::Sidecar => format!("{} sidecar", component.pod),
+        Role::Gateway => format!("{} gateway", component.pod),
+        Role::Database => format!("{} database", component.pod),
         Role::LoadGenerator => "load generator".to_owned(),
         Role::Harness => "toll".to_owned(),
     }
@@ -248,6 +250,8 @@ pub(super) fn file_stem(component: &Component) -> String {
     match component.role {
         Role::Application => format!("service-{}", component.pod),
         Role::Sidecar => format!("sidecar-{}", component.pod),
+        Role::Gateway => format!("gateway-{}", component.pod),
+        Role::Database => format!("database-{}", component.pod),
         Role::LoadGenerator => "load".to_owned(),
         Role::Harness => "toll".to_owned(),
     }

@@ -28,7 +28,7 @@ use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 
 use crate::LabError;
-use crate::data_plane::sidecar_plans;
+use crate::data_plane::proxy_plans;
 use crate::deployment::{DataPlane, Deployment, Program};
 use crate::lab::{LocalOptions, Rendered};
 use crate::sampler::{Hierarchies, Source};
@@ -109,12 +109,10 @@ impl LocalLab {
                 files.push(Rendered { name: format!("{}.service.json", service.name), text });
             }
         }
-        for plan in sidecar_plans(deployment, &topology, Path::new("/run/toll/lab"))? {
+        for plan in proxy_plans(deployment, &topology, Path::new("/run/toll/lab"))? {
             files.push(Rendered { name: plan.config_name, text: plan.config });
             let redirect = plan.redirect.into_iter();
-            files.extend(
-                redirect.map(|text| Rendered { name: format!("{}.nft", plan.service), text }),
-            );
+            files.extend(redirect.map(|text| Rendered { name: format!("{}.nft", plan.pod), text }));
         }
         Ok(files)
     }

@@ -11,11 +11,11 @@ use super::probe::{Answer, Outcome, probe};
 use super::process::Process;
 use super::topology;
 use crate::data_plane::{
-    self, Occupants, PathReport, Plaintext, SidecarCounters, Sight, Walk, Window, prove_bare,
+    self, Occupants, PathReport, Plaintext, ProxyCounters, Sight, Walk, Window, prove_bare,
     prove_sidecars,
 };
 use crate::deployment::DataPlane;
-use crate::{LabError, Proof, Role};
+use crate::{LabError, Proof, Role, Traffic};
 
 /// What was seen before the window.
 #[derive(Debug)]
@@ -35,12 +35,12 @@ impl LocalEnvironment {
     }
 
     /// Reads the counters before it probes again, and judges.
-    pub(crate) fn close_proof(&mut self, requests: u64) -> Result<Proof, LabError> {
+    pub(crate) fn close_proof(&mut self, traffic: Traffic) -> Result<Proof, LabError> {
         let open = self.proof.take().ok_or(LabError::ProofNotOpen)?;
         let counters = self.counters()?;
         let after = self.sight(self.walk()?, counters)?;
         let deployment = &self.deployment;
-        let window = Window { deployment, requests, before: &open.before, after: &after };
+        let window = Window { deployment, traffic, before: &open.before, after: &after };
         Ok(match self.deployment.data_plane {
             DataPlane::Bare => prove_bare(&window, &self.topology),
             DataPlane::Sidecar { .. } => prove_sidecars(&window, &open.plaintext),
@@ -50,9 +50,15 @@ impl LocalEnvironment {
     fn sight(
         &self,
         walk: Walk,
-        counters: BTreeMap<String, SidecarCounters>,
+        counters: BTreeMap<String, ProxyCounters>,
     ) -> Result<Sight, LabError> {
-        Ok(Sight { walk, counters, rules: self.rules()?, occupants: self.occupants()? })
+        Ok(Sight {
+            walk,
+            counters,
+            rules: self.rules()?,
+            occupants: self.occupants()?,
+            databases: BTreeMap::new(),
+        })
     }
 
     /// The way of one request through all services, which do not count it.
@@ -100,9 +106,9 @@ impl LocalEnvironment {
         pods.map(|(pod, (component, process))| (&component.pod, pod, &**process))
     }
 
-    fn counters(&self) -> Result<BTreeMap<String, SidecarCounters>, LabError> {
-        let read = |plan: &data_plane::SidecarPlan| {
-            Ok((plan.service.clone(), data_plane::counters(&plan.admin_socket)?))
+    fn counters(&self) -> Result<BTreeMap<String, ProxyCounters>, LabError> {
+        let read = |plan: &data_plane::ProxyPlan| {
+            Ok((plan.pod.clone(), data_plane::counters(&plan.admin_socket)?))
         };
         self.plans.iter().map(read).collect()
     }

@@ -41,6 +41,7 @@ pub(crate) fn ports_needed(deployment: &Deployment) -> usize {
 
 fn transparent(deployment: &Deployment, bypass: Bypass) -> Topology {
     let pod = |(index, service): (usize, &Service)| PodAddresses {
+        pod: service.name.clone(),
         service: service.name.clone(),
         ip: network::service_ip(index),
         app_port: service.port,
@@ -60,6 +61,7 @@ fn explicit(deployment: &Deployment, mut free: impl Iterator<Item = u16>) -> Top
     let meshed = deployment.data_plane != DataPlane::Bare;
     let mut next = || free.next().expect("as many ports are given as ports_needed says");
     let mut pod = |service: &Service| PodAddresses {
+        pod: service.name.clone(),
         service: service.name.clone(),
         ip: Ipv4Addr::LOCALHOST,
         app_port: service.port,

@@ -10,7 +10,7 @@ use crate::support::{
     TestLab, chain, drain, free_ports, in_network_of, is_possible, pid_by_argument, script,
     service_program, skip,
 };
-use toll_lab::{Environment, Isolation, LabError, Proof, Reading, Role, Sample};
+use toll_lab::{Environment, Isolation, LabError, Proof, Reading, Role, Sample, Traffic};
 
 const NO_WORK: Duration = Duration::ZERO;
 
@@ -35,7 +35,7 @@ fn comes_up_and_goes_away(isolation: Isolation, service: &Path) {
     let after = environment.sample();
     assert_burned(&before, &after, Duration::from_millis(3 * 20));
     assert!(matches!(load_generator(&after).unwrap().cpu_ns, Reading::Value(1..)));
-    let proof = environment.close_proof(3).unwrap();
+    let proof = environment.close_proof(Traffic { requests: 3, ..Traffic::default() }).unwrap();
     assert!(proof.holds(), "{proof:#?}");
     assert_eq!(proof.left_out.is_empty(), isolation != Isolation::Loopback, "{proof:#?}");
     assert!(environment.crashed().is_none());
@@ -120,7 +120,7 @@ fn requests_that_the_load_did_not_send_break_the_bare_proof() {
     let request = "GET / HTTP/1.1\r\nhost: client\r\nvia: 1.1 a\r\nconnection: close\r\n\r\n";
     stream.write_all(request.as_bytes()).unwrap();
     stream.read_to_end(&mut Vec::new()).unwrap();
-    let proof = environment.close_proof(0).unwrap();
+    let proof = environment.close_proof(Traffic { requests: 0, ..Traffic::default() }).unwrap();
     assert_eq!(
         broken(&proof),
         [
@@ -138,7 +138,7 @@ fn a_foreign_program_in_a_pod_breaks_the_bare_proof_and_is_named() {
     environment.open_proof().unwrap();
     let service = pid_by_argument(&lab.folder.path().join("lab"), "client.service.json");
     let mut foreign = in_network_of(service, || Command::new("sleep").arg("600").spawn().unwrap());
-    let proof = environment.close_proof(0).unwrap();
+    let proof = environment.close_proof(Traffic { requests: 0, ..Traffic::default() }).unwrap();
     foreign.kill().unwrap();
     foreign.wait().unwrap();
     let seen = format!("only its own before the load, sleep (pid {}) after it", foreign.id());

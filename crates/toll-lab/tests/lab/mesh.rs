@@ -10,7 +10,7 @@ use crate::support::{
     service_program, skip,
 };
 use toll_lab::parts::{self, Fetch};
-use toll_lab::{Deployment, Environment, Isolation, Mtls, Proof, Reading, Role};
+use toll_lab::{Deployment, Environment, Isolation, Mtls, Proof, Reading, Role, Traffic};
 
 /// Requests of one trial.
 const REQUESTS: u64 = 20;
@@ -36,7 +36,8 @@ fn prove(lab: &TestLab, deployment: &Deployment, tamper: impl FnOnce(&TestLab)) 
     tamper(lab);
     environment.open_proof().unwrap();
     send_requests(&mut environment);
-    let proof = environment.close_proof(REQUESTS).unwrap();
+    let proof =
+        environment.close_proof(Traffic { requests: REQUESTS, ..Traffic::default() }).unwrap();
     assert_every_component_is_counted(&mut environment, deployment);
     environment.down().unwrap();
     proof

@@ -9,7 +9,7 @@ use nix::sched::{CloneFlags, setns};
 use tempfile::TempDir;
 use toll_lab::{
     BuiltIn, DataPlane, Deployment, Environment, Isolation, Lab, LoadProcess, LocalOptions, Mtls,
-    NextLine, Program, Service, SidecarProxy, survey,
+    NextLine, Program, Runtime, Service, SidecarProxy, survey,
 };
 
 /// Returns from the test with a line that the test run counts.
@@ -118,11 +118,19 @@ pub fn in_mesh(deployment: Deployment, mtls: Mtls) -> Deployment {
 
 fn service(name: &str, port: u16, calls: &[&str], program: Program) -> Service {
     let calls = calls.iter().map(|c| (*c).to_owned()).collect();
-    Service { name: name.into(), port, program, calls }
+    Service { name: name.into(), group: "default".into(), replicas: 1, port, program, calls }
 }
 
 fn built_in(work: Duration) -> Program {
-    Program::BuiltIn(BuiltIn { work, reply_bytes: 5, status: 200, stall: None })
+    Program::BuiltIn(BuiltIn {
+        runtime: Runtime::Native,
+        work,
+        reply_bytes: 5,
+        status: 200,
+        relay: false,
+        queries: None,
+        stall: None,
+    })
 }
 
 /// Different ports that nobody listens on.

@@ -26,6 +26,7 @@ impl Owner {
             Self::Component(c) => match c.role {
                 Role::Application => c.pod.clone(),
                 Role::Sidecar => format!("{} sidecar", c.pod),
+                Role::Gateway | Role::Database => c.pod.clone(),
                 Role::LoadGenerator => "load generator".into(),
                 Role::Harness => "toll".into(),
             },
@@ -39,6 +40,8 @@ impl Owner {
             Self::Component(c) => match c.role {
                 Role::Application => "application",
                 Role::Sidecar => "sidecar",
+                Role::Gateway => "gateway",
+                Role::Database => "database",
                 Role::LoadGenerator => "load_generator",
                 Role::Harness => "harness",
             },
@@ -47,7 +50,8 @@ impl Owner {
 
     /// Whether its cost is part of the system that is measured.
     pub fn is_measured(&self) -> bool {
-        matches!(self, Self::Component(Component { role: Role::Application | Role::Sidecar, .. }))
+        let Self::Component(Component { role, .. }) = self else { return false };
+        !matches!(role, Role::LoadGenerator | Role::Harness)
     }
 
     /// Whether it is one of the application's services.

@@ -8,8 +8,8 @@ use toll_load::{LoadReport, Stop, WarmUp};
 
 use super::findings::{Effect, Findings, Metric, Verdict};
 use crate::plan::{
-    Arm, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedTrial, PlannedVariant,
-    PublishedFigure, Release, VariantState,
+    Arm, BringUp, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest, PlannedTrial,
+    PlannedVariant, PublishedFigure, Release, VariantState,
 };
 use crate::run::fixture;
 use crate::store::{
@@ -80,9 +80,12 @@ fn plan(release: Release, trials: Vec<PlannedTrial>) -> Plan {
         bound: 0.05,
         idle_s: 1.0,
         blocks: 5,
+        bring_up: BringUp::default(),
+        settle: None,
         variants: vec![variant("bare"), variant("mesh")],
         loads: vec![PlannedLoad {
             name: "load".into(),
+            request: PlannedRequest::default(),
             release,
             stop: Stop::AfterSeconds(10.0),
             warm_up: WarmUp { min_s: 0.0, max_s: 0.0 },
@@ -107,8 +110,9 @@ fn trial(planned: &PlannedTrial, shown: Shown) -> TrialRecord {
             noise: Noise { calibration_ns: 1000, steal: 0.0, runnable: 1.0 },
         },
         load: Some(load_report(shown)),
-        proof: Some(Proof { claims: vec![], left_out: vec![] }),
+        proof: Some(Proof { claims: vec![], left_out: vec![], traversals: vec![] }),
         samples: samples(shown),
+        settled: None,
     }
 }
 
@@ -267,6 +271,7 @@ fn published_figures_are_compared_by_their_ratio_to_the_published_baseline() {
         source: "a paper".into(),
         notes: vec![],
         figures: vec![figure("bare", 10.0), figure("mesh", 12.0)],
+        recomputed: vec![],
     });
     let found = super::findings(&record);
     let [bare, mesh] = found.loads[0].reference.as_slice() else { panic!("two rows") };

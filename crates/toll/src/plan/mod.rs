@@ -39,6 +39,12 @@ pub struct Plan {
     pub idle_s: f64,
     /// Number of blocks.
     pub blocks: usize,
+    /// How long a variant stays up.
+    #[serde(default)]
+    pub bring_up: BringUp,
+    /// The discarded run on fresh services, if there is one.
+    #[serde(default)]
+    pub settle: Option<PlannedSettle>,
     /// In the order of the study.
     pub variants: Vec<PlannedVariant>,
     /// In the order of the study.
@@ -49,6 +55,30 @@ pub struct Plan {
     pub reference: Option<PlannedReference>,
     /// Whatever in the study or the choices weakens the result.
     pub warnings: Vec<String>,
+}
+
+/// How long a variant stays up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BringUp {
+    /// For one trial: nothing is inherited.
+    #[default]
+    PerTrial,
+    /// For all loads of one arm in one block: services that are slow to start are started less often.
+    PerBlock,
+}
+
+/// The discarded run that brings fresh services to their steady state, before their first load.
+///
+/// Closed loop, slice after slice, until throughput and CPU per request are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PlannedSettle {
+    /// Length of a slice, seconds.
+    pub slice_s: f64,
+    /// Never longer than this in all, seconds.
+    pub max_s: f64,
+    /// Connections of the closed loop.
+    pub connections: u32,
 }
 
 /// A variant, resolved or skipped.
@@ -77,12 +107,55 @@ pub enum VariantState {
 pub struct PlannedLoad {
     /// As in the study file.
     pub name: String,
+    /// What is asked.
+    #[serde(default)]
+    pub request: PlannedRequest,
     /// How requests are released.
     pub release: Release,
     /// When the measured phase ends.
     pub stop: Stop,
     /// The phase before it.
     pub warm_up: WarmUp,
+}
+
+/// What a load asks the entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedRequest {
+    /// HTTP method.
+    pub method: String,
+    /// Path and query, from the slash on.
+    pub path: String,
+    /// Content-Type of the body, when there is one.
+    pub content_type: Option<String>,
+    /// Body; `{{...}}` in it is filled in for each request as [`toll_load::Target`] says.
+    pub body: String,
+}
+
+impl Default for PlannedRequest {
+    fn default() -> Self {
+        Self { method: "GET".into(), path: "/".into(), content_type: None, body: String::new() }
+    }
+}
+
+impl PlannedRequest {
+    /// Whether it is to write to the application's database.
+    pub fn writes(&self) -> bool {
+        self.method == "POST"
+    }
+
+    /// For the load engine, at the URL of an entry.
+    pub fn target(&self, entry_url: &str) -> Target {
+        let url = format!("{}{}", entry_url.trim_end_matches('/'), self.path);
+        let content_type =
+            self.content_type.iter().map(|kind| ("content-type".into(), kind.clone()));
+        Target {
+            method: self.method.clone(),
+            headers: content_type.collect(),
+            template: self.body.contains("{{"),
+            body: self.body.as_str().into(),
+            ..Target::get(url)
+        }
+    }
 }
 
 /// How requests are released; the rate may still wait for the knee.
@@ -146,6 +219,48 @@ pub struct PlannedReference {
     pub notes: Vec<String>,
     /// In the order of the study.
     pub figures: Vec<PublishedFigure>,
+    /// What follows from the figures, where the source derived it wrongly or not at all.
+    #[serde(default)]
+    pub recomputed: Vec<Recomputed>,
+}
+
+/// A figure derived from published ones, as printed and as it follows from them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recomputed {
+    /// The variant; held against the baseline when the figure is a change.
+    pub variant: String,
+    /// The load that it belongs to.
+    pub load: String,
+    /// What is derived.
+    pub derived: Derived,
+    /// As printed in the source; absent when it does not say.
+    pub printed: Option<f64>,
+    /// As it follows from the published figures.
+    pub recomputed: f64,
+    /// Why the two differ, or why it matters; one sentence.
+    pub because: String,
+}
+
+/// What can be derived from published figures, and from measured ones in the same way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Derived {
+    /// Change of the throughput, per cent.
+    ThroughputChange,
+    /// Change of the latency's 95th percentile, per cent.
+    LatencyP95Change,
+    /// Change of the CPU used by all pods, whatever the throughput, per cent.
+    CpuChange,
+    /// Change of the memory used by all pods, per cent.
+    MemoryChange,
+    /// CPU time of all pods per request, milliseconds.
+    CpuPerRequest,
+    /// Change of the CPU time of all pods per request, per cent.
+    CpuPerRequestChange,
+    /// Memory used by all pods, MiB.
+    MemoryTotal,
+    /// Throughput times mean latency: the requests that were under way by Little's law.
+    UnderWay,
 }
 
 /// One published number.
@@ -155,7 +270,7 @@ pub struct PublishedFigure {
     pub variant: String,
     /// The load it belongs to.
     pub load: String,
-    /// `throughput_per_s` or `latency_ms.mean`.
+    /// `throughput_per_s`, `latency_ms.mean`, `latency_ms.p95`, `cpu_millicores.POD`, `memory_mib.POD` and so on.
     pub figure: String,
     /// As published.
     pub value: f64,
@@ -236,7 +351,7 @@ impl PlannedLoad {
             warm_up: self.warm_up,
             timeout_ms: REQUEST_TIMEOUT_MS,
             seed,
-            ..LoadPlan::new(Target::get(url), model, self.stop)
+            ..LoadPlan::new(self.request.target(url), model, self.stop)
         })
     }
 

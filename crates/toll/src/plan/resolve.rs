@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use toll_lab::{BuiltIn, DataPlane, Deployment, Mtls, Program, Service, SidecarProxy, Stall};
+use toll_lab::{
+    BuiltIn, DataPlane, Deployment, Mtls, Program, Runtime, Service, SidecarProxy, Stall,
+};
 use toll_load::{Stop, WarmUp};
 
 use super::{
-    Arm, FORMAT, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedVariant, PublishedFigure,
-    Release, VariantState, order,
+    Arm, BringUp, FORMAT, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest,
+    PlannedVariant, PublishedFigure, Release, VariantState, order,
 };
 use crate::study::{self, Profile, Study};
 
@@ -116,6 +118,8 @@ pub fn resolve(
         bound: study.bound.fraction(),
         idle_s: study.idle.get().as_secs_f64(),
         blocks,
+        bring_up: BringUp::default(),
+        settle: None,
         trials: order::trials(&arms, &names, blocks, choices.seed),
         variants,
         loads,
@@ -242,6 +246,9 @@ fn service(name: &str, service: &study::Service) -> Service {
     let program = match service.program() {
         study::Program::Command(command) => Program::Command(command.to_vec()),
         study::Program::BuiltIn { work, reply, stall } => Program::BuiltIn(BuiltIn {
+            runtime: Runtime::Native,
+            relay: false,
+            queries: None,
             work: work.cpu.get(),
             reply_bytes: reply.bytes as usize,
             status: reply.status,
@@ -250,6 +257,8 @@ fn service(name: &str, service: &study::Service) -> Service {
     };
     Service {
         name: name.into(),
+        group: "default".into(),
+        replicas: 1,
         port: service.port,
         program,
         calls: service.calls.iter().map(ToString::to_string).collect(),
@@ -260,6 +269,7 @@ fn planned_load(study: &Study, name: &str, load: &study::Load) -> PlannedLoad {
     let seconds = |span: Duration| span.as_secs_f64();
     PlannedLoad {
         name: name.into(),
+        request: PlannedRequest::default(),
         release: release(&load.model),
         stop: match load.stop {
             study::Stop::Duration(span) => Stop::AfterSeconds(seconds(span.get())),
@@ -303,5 +313,10 @@ fn reference(reference: &study::Reference) -> PlannedReference {
             }));
         }
     }
-    PlannedReference { source: reference.source.clone(), notes: reference.note.clone(), figures }
+    PlannedReference {
+        source: reference.source.clone(),
+        notes: reference.note.clone(),
+        figures,
+        recomputed: Vec::new(),
+    }
 }

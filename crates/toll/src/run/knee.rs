@@ -6,7 +6,7 @@
 //! all tries together. This is the sustainable-throughput definition of Karimov et al., "Benchmarking
 //! Distributed Stream Data Processing Systems" (ICDE 2018), applied to requests.
 
-use toll_lab::{Deployment, Environment};
+use toll_lab::{Deployment, Environment, Traffic};
 use toll_load::{LoadModel, LoadPlan, LoadReport, Stop, Target, WarmUp};
 
 use super::load::{Heard, Stopped, drive};
@@ -127,7 +127,9 @@ fn highest_carried<E>(
 
 /// A knee found on another path than the variant's would set a wrong rate for the whole run.
 fn prove(environment: &mut Environment, sent: u64) -> Result<(), Stopped> {
-    let proof = environment.close_proof(sent).map_err(RunError::from)?;
+    let proof = environment
+        .close_proof(Traffic { requests: sent, ..Traffic::default() })
+        .map_err(RunError::from)?;
     match proof.claims.iter().find(|claim| !claim.holds) {
         None => Ok(()),
         Some(claim) => {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toll_lab::{Environment, Proof, Sample};
+use toll_lab::{Environment, Proof, Sample, Traffic};
 use toll_load::{LoadEvent, LoadPlan, LoadReport, Phase};
 
 use super::load::{Heard, Stopped, drive};
@@ -87,7 +87,8 @@ impl Trial {
         self.idle(session, environment)?;
         let report = self.load(session, environment, engine_plan)?;
         self.dir.write_load(&report)?;
-        let proof = environment.close_proof(report.sent_in_all_phases).map_err(RunError::from)?;
+        let traffic = Traffic { requests: report.sent_in_all_phases, ..Traffic::default() };
+        let proof = environment.close_proof(traffic).map_err(RunError::from)?;
         self.dir.write_proof(&proof)?;
         Ok(Measured { load: report, proof })
     }

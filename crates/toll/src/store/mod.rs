@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! study.yaml  plan.json  host.json  knees.json  events.jsonl  report.{html,md,json}
-//! trials/0007-istio-same-rate/{load.json, samples.jsonl, proof.json, trial.json, logs/}
+//! trials/0007-istio-same-rate/{settled.json, load.json, samples.jsonl, proof.json,
+//! trial.json, logs/}
 //! ```
 //! `trial.json` is written last and whole; a trial directory without it was interrupted and is run again.
 
@@ -19,8 +20,8 @@ use crate::event::RunEvent;
 use crate::plan::{Plan, PlannedTrial};
 
 pub use record::{
-    HostFacts, KneeRecord, Mark, MarkedSample, Noise, RunRecord, TRIAL_FORMAT, TrialRecord,
-    TrialVerdict,
+    HostFacts, KneeRecord, Mark, MarkedSample, Noise, RunRecord, SettleRecord, SettleSlice,
+    TRIAL_FORMAT, TrialRecord, TrialVerdict,
 };
 
 /// What can go wrong with a run's directory.
@@ -264,6 +265,7 @@ impl Store {
             load: read_json_if_there(&dir.join("load.json"))?,
             proof: read_json_if_there(&dir.join("proof.json"))?,
             samples: read_lines(&dir.join("samples.jsonl"))?,
+            settled: read_json_if_there(&dir.join("settled.json"))?,
         })
     }
 
@@ -319,6 +321,14 @@ impl TrialDir {
     /// When it cannot be written.
     pub fn write_load(&self, load: &toll_load::LoadReport) -> Result<(), StoreError> {
         self.store.write_json(&self.dir.join("load.json"), load)
+    }
+
+    /// Stores the discarded run before the load.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_settled(&self, settled: &SettleRecord) -> Result<(), StoreError> {
+        self.store.write_json(&self.dir.join("settled.json"), settled)
     }
 
     /// Stores the proof of path.

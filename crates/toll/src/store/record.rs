@@ -91,6 +91,31 @@ pub struct TrialRecord {
     pub proof: Option<Proof>,
     /// In order.
     pub samples: Vec<MarkedSample>,
+    /// The discarded run before it, when its services were fresh and the plan has one.
+    pub settled: Option<SettleRecord>,
+}
+
+/// The discarded run that brought fresh services to their steady state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SettleRecord {
+    /// Slice after slice.
+    pub slices: Vec<SettleSlice>,
+    /// Whether throughput and CPU per request were stable at its end.
+    pub stable: bool,
+}
+
+/// One slice of a discarded run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SettleSlice {
+    /// Its end, seconds since the discarded run began.
+    pub at_s: f64,
+    /// Completed requests per second.
+    pub throughput_per_s: f64,
+    /// CPU time of all components but the load generator and toll per completed request, microseconds; absent
+    /// when a counter could not be read.
+    pub cpu_per_request_us: Option<f64>,
+    /// Median latency, microseconds.
+    pub p50_us: f64,
 }
 
 /// Whether a trial counts, and how quiet the machine was.

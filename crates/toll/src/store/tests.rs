@@ -1,7 +1,7 @@
 //! The run's directory: written whole, read back, resumed.
 
 use super::*;
-use crate::plan::{Arm, FORMAT, PlannedTrial};
+use crate::plan::{Arm, BringUp, FORMAT, PlannedTrial};
 
 fn plan(trials: usize) -> Plan {
     Plan {
@@ -14,6 +14,8 @@ fn plan(trials: usize) -> Plan {
         bound: 0.05,
         idle_s: 0.0,
         blocks: trials,
+        bring_up: BringUp::default(),
+        settle: None,
         variants: vec![],
         loads: vec![],
         trials: (1..=trials)

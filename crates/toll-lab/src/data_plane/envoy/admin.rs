@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::bootstrap::{INBOUND_MTLS, INBOUND_PLAINTEXT, callee_of};
 use crate::data_plane::http::{self, Answer, HttpError};
-use crate::data_plane::{CallCounters, DataPlaneError, SidecarCounters};
+use crate::data_plane::{CallCounters, DataPlaneError, ProxyCounters};
 
 /// The admin interface is given this long for each read.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ pub(in crate::data_plane) fn ready(socket: &Path) -> Result<bool, DataPlaneError
 }
 
 /// The counters that a proof needs.
-pub(in crate::data_plane) fn counters(socket: &Path) -> Result<SidecarCounters, DataPlaneError> {
+pub(in crate::data_plane) fn counters(socket: &Path) -> Result<ProxyCounters, DataPlaneError> {
     let stats: Stats = ask_json(socket, STATS, "/stats")?;
     Ok(translate(&stats))
 }
@@ -50,8 +50,8 @@ struct Stat {
 }
 
 /// A counter that is not listed was never used, so it is zero.
-fn translate(stats: &Stats) -> SidecarCounters {
-    let mut counters = SidecarCounters::default();
+fn translate(stats: &Stats) -> ProxyCounters {
+    let mut counters = ProxyCounters::default();
     for Stat { name, value } in &stats.stats {
         if let Some(rest) = name.strip_prefix("cluster.") {
             count_call(&mut counters.calls, rest, *value);
@@ -117,7 +117,7 @@ fn failed(socket: &Path, path: &'static str, source: HttpError) -> DataPlaneErro
 mod tests {
     use super::*;
 
-    fn translated(stats: &[(&str, u64)]) -> SidecarCounters {
+    fn translated(stats: &[(&str, u64)]) -> ProxyCounters {
         let stats = stats.iter().map(|(name, value)| Stat { name: (*name).into(), value: *value });
         translate(&Stats { stats: stats.collect() })
     }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn the_cluster_of_the_application_is_no_call() {
         let counters = translated(&[("cluster.inbound|9999||.upstream_rq_total", 5)]);
-        assert_eq!(counters, SidecarCounters::default());
+        assert_eq!(counters, ProxyCounters::default());
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The adapter for Envoy: from a deployment to sidecars as Istio configures them, and from Envoy's statistics
-//! back to [`SidecarCounters`](super::SidecarCounters).
+//! back to [`ProxyCounters`](super::ProxyCounters).
 //!
 //! What real Istio adds and this leaves out: the agent beside each Envoy (about 30 MB), configuration over
 //! xDS, and the filters of Istio's own Envoy build (peer metadata, request statistics).
@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Capture, DataPlaneError, SidecarPlan, Topology, redirect};
+use super::{Capture, DataPlaneError, ProxyPlan, Topology, redirect};
+use crate::Role;
 use crate::deployment::{Deployment, Mtls, Service};
 
 mod admin;
@@ -36,29 +37,30 @@ const LONGEST_SOCKET_PATH: usize = 107;
 ///
 /// # Errors
 /// When a socket's path is too long, or the topology lacks a pod or a call.
-pub(super) fn sidecar_plans(
+pub(super) fn proxy_plans(
     deployment: &Deployment,
     mtls: Mtls,
     topology: &Topology,
     dir: &Path,
-) -> Result<Vec<SidecarPlan>, DataPlaneError> {
-    let plan = |service| sidecar_plan(deployment, mtls, topology, service, dir);
+) -> Result<Vec<ProxyPlan>, DataPlaneError> {
+    let plan = |service| proxy_plan(deployment, mtls, topology, service, dir);
     deployment.services.iter().map(plan).collect()
 }
 
-fn sidecar_plan(
+fn proxy_plan(
     deployment: &Deployment,
     mtls: Mtls,
     topology: &Topology,
     service: &Service,
     dir: &Path,
-) -> Result<SidecarPlan, DataPlaneError> {
+) -> Result<ProxyPlan, DataPlaneError> {
     let config_name = format!("{}.envoy.yaml", service.name);
     let admin_socket = admin_socket(dir, &service.name)?;
     let sidecar = bootstrap::Sidecar::new(deployment, mtls, topology, service, dir)?;
     let bootstrap = sidecar.bootstrap(&admin_socket)?;
-    Ok(SidecarPlan {
-        service: service.name.clone(),
+    Ok(ProxyPlan {
+        pod: service.name.clone(),
+        role: Role::Sidecar,
         config: serde_saphyr::to_string(&bootstrap).map_err(DataPlaneError::Unwritable)?,
         redirect: match topology.capture {
             Capture::Transparent(bypass) => Some(redirect::script(bypass)),

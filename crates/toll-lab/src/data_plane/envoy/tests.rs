@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::data_plane::{
-    Bypass, Capture, DataPlaneError, PodAddresses, SidecarPlan, Topology, issue_identities,
-    sidecar_plans,
+    Bypass, Capture, DataPlaneError, PodAddresses, ProxyPlan, Topology, issue_identities,
+    proxy_plans,
 };
 use crate::deployment::{DataPlane, Deployment, Mtls, SidecarProxy};
 use crate::fixture::{chain, in_mesh};
@@ -32,6 +32,7 @@ fn with_mtls(mtls: Mtls) -> Deployment {
 
 fn pods(bypass: Bypass) -> Topology {
     let pod = |service: &str, last: u8, app_port| PodAddresses {
+        pod: service.into(),
         service: service.into(),
         ip: Ipv4Addr::new(10, 77, 0, last),
         app_port,
@@ -49,6 +50,7 @@ fn pods(bypass: Bypass) -> Topology {
 /// Sidecars at `ip`, applications at these ports of 127.0.0.1.
 fn loopback(ip: Ipv4Addr, app_ports: [u16; 2]) -> Topology {
     let pod = |service: &str, app_port, inbound_port| PodAddresses {
+        pod: service.into(),
         service: service.into(),
         ip,
         app_port,
@@ -69,9 +71,9 @@ fn some_loopback() -> Topology {
     loopback(Ipv4Addr::LOCALHOST, [9000, 9999])
 }
 
-fn plan_of(service: &str, mtls: Mtls, topology: &Topology) -> SidecarPlan {
-    let plans = sidecar_plans(&with_mtls(mtls), topology, Path::new("/run/toll/x")).unwrap();
-    plans.into_iter().find(|plan| plan.service == service).unwrap()
+fn plan_of(service: &str, mtls: Mtls, topology: &Topology) -> ProxyPlan {
+    let plans = proxy_plans(&with_mtls(mtls), topology, Path::new("/run/toll/x")).unwrap();
+    plans.into_iter().find(|plan| plan.pod == service).unwrap()
 }
 
 #[test]
@@ -130,7 +132,7 @@ fn two_services_on_one_port_share_a_listener_and_are_told_apart_by_host() {
     (pod.service, pod.ip) = ("other".into(), Ipv4Addr::new(10, 77, 0, 4));
     topology.pods.push(pod);
 
-    let config = &sidecar_plans(&deployment, &topology, Path::new("/run/x")).unwrap()[0].config;
+    let config = &proxy_plans(&deployment, &topology, Path::new("/run/x")).unwrap()[0].config;
 
     assert_eq!(config.matches("name: \"0.0.0.0_9999\"").count(), 1);
     assert!(config.contains("10.77.0.3:9999") && config.contains("10.77.0.4:9999"));
@@ -138,13 +140,13 @@ fn two_services_on_one_port_share_a_listener_and_are_told_apart_by_host() {
 
 #[test]
 fn a_bare_deployment_has_no_sidecars() {
-    assert_eq!(sidecar_plans(&chain(), &some_loopback(), Path::new("/run/x")).unwrap(), []);
+    assert_eq!(proxy_plans(&chain(), &some_loopback(), Path::new("/run/x")).unwrap(), []);
 }
 
 #[test]
 fn a_socket_path_that_the_kernel_would_cut_is_refused() {
     let long = "x".repeat(100);
-    let error = sidecar_plans(&in_mesh(chain()), &some_loopback(), Path::new(&long)).unwrap_err();
+    let error = proxy_plans(&in_mesh(chain()), &some_loopback(), Path::new(&long)).unwrap_err();
     assert!(matches!(error, DataPlaneError::AdminSocketPathTooLong { length: 118, .. }));
 }
 
@@ -152,7 +154,7 @@ fn a_socket_path_that_the_kernel_would_cut_is_refused() {
 fn a_call_without_a_listener_is_refused() {
     let mut topology = some_loopback();
     topology.pods[0].calls.clear();
-    let error = sidecar_plans(&in_mesh(chain()), &topology, Path::new("/run/x")).unwrap_err();
+    let error = proxy_plans(&in_mesh(chain()), &topology, Path::new("/run/x")).unwrap_err();
     assert_eq!(error.to_string(), "no listener for the calls of `client` to `server`");
 }
 
@@ -165,7 +167,7 @@ fn envoy_accepts_every_configuration() {
         let deployment = with_mtls(mtls);
         issue_identities(&deployment, &some_loopback(), dir.path()).unwrap();
         for topology in &topologies {
-            for plan in sidecar_plans(&deployment, topology, dir.path()).unwrap() {
+            for plan in proxy_plans(&deployment, topology, dir.path()).unwrap() {
                 fs::write(dir.path().join(&plan.config_name), &plan.config).unwrap();
                 validate(&envoy, &plan);
             }
@@ -173,7 +175,7 @@ fn envoy_accepts_every_configuration() {
     }
 }
 
-fn validate(envoy: &Part, plan: &SidecarPlan) {
+fn validate(envoy: &Part, plan: &ProxyPlan) {
     let output =
         Command::new(&envoy.path).args(["--mode", "validate"]).args(&plan.args).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

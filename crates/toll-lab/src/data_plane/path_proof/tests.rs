@@ -6,9 +6,17 @@ use crate::fixture::{chain, in_mesh};
 
 const REQUESTS: u64 = 1000;
 
+const TRAFFIC: Traffic = Traffic { requests: REQUESTS, writes: 0, acknowledged: 0 };
+
 /// A sight of nothing but a probe and the sidecars' counters.
-fn sight(walk: Walk, counters: BTreeMap<String, SidecarCounters>) -> Sight {
-    Sight { walk, counters, rules: BTreeMap::new(), occupants: BTreeMap::new() }
+fn sight(walk: Walk, counters: BTreeMap<String, ProxyCounters>) -> Sight {
+    Sight {
+        walk,
+        counters,
+        rules: BTreeMap::new(),
+        occupants: BTreeMap::new(),
+        databases: BTreeMap::new(),
+    }
 }
 
 /// The report of `service` at any depth of a walk.
@@ -45,7 +53,7 @@ impl Sidecars {
     }
 
     /// After the window, as `change` leaves it.
-    fn after(mut self, service: &str, change: impl FnOnce(&mut SidecarCounters)) -> Self {
+    fn after(mut self, service: &str, change: impl FnOnce(&mut ProxyCounters)) -> Self {
         change(self.after.counters.get_mut(service).unwrap());
         self
     }
@@ -62,7 +70,7 @@ impl Sidecars {
 
     fn proof(&self) -> Proof {
         let (deployment, before, after) = (&self.deployment, &self.before, &self.after);
-        let window = Window { deployment, requests: REQUESTS, before, after };
+        let window = Window { deployment, traffic: TRAFFIC, before, after };
         prove_sidecars(&window, &self.plaintext)
     }
 
@@ -71,14 +79,14 @@ impl Sidecars {
     }
 }
 
-fn counted(requests: u64) -> BTreeMap<String, SidecarCounters> {
+fn counted(requests: u64) -> BTreeMap<String, ProxyCounters> {
     let call = CallCounters { requests, connections: 9, handshakes: 9, ..Default::default() };
-    let client = SidecarCounters {
+    let client = ProxyCounters {
         inbound_plaintext: requests,
         calls: BTreeMap::from([("server".into(), call)]),
         ..Default::default()
     };
-    let server = SidecarCounters { inbound_mtls: requests, ..Default::default() };
+    let server = ProxyCounters { inbound_mtls: requests, ..Default::default() };
     BTreeMap::from([("client".into(), client), ("server".into(), server)])
 }
 
@@ -336,7 +344,7 @@ impl Alone {
 
     fn proof(&self) -> Proof {
         let (deployment, before, after) = (&self.deployment, &self.before, &self.after);
-        let window = Window { deployment, requests: REQUESTS, before, after };
+        let window = Window { deployment, traffic: TRAFFIC, before, after };
         prove_bare(&window, &self.topology)
     }
 
@@ -368,11 +376,13 @@ fn bare_sight(requests: u64) -> Sight {
         counters: BTreeMap::new(),
         rules: BTreeMap::from([("client".into(), String::new())]),
         occupants: BTreeMap::from([("client".into(), alone)]),
+        databases: BTreeMap::new(),
     }
 }
 
 fn pods() -> Topology {
     let pod = |service: &str, last, app_port| PodAddresses {
+        pod: service.into(),
         service: service.into(),
         ip: Ipv4Addr::new(10, 77, 0, last),
         app_port,

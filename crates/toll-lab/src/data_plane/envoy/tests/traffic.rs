@@ -11,11 +11,11 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::data_plane::{
-    Plaintext, SidecarCounters, Sight, Walk, Window, counters, prove_sidecars, ready,
+    Plaintext, ProxyCounters, Sight, Walk, Window, counters, prove_sidecars, ready,
 };
-use crate::proof::Proof;
+use crate::proof::{Proof, Traffic};
 
-type Counters = BTreeMap<String, SidecarCounters>;
+type Counters = BTreeMap<String, ProxyCounters>;
 
 /// The header that asks for a report, as a line.
 const PROBE: &str = "x-toll-probe: 1\r\n";
@@ -34,7 +34,7 @@ enum Fault {
 struct Mesh {
     deployment: Deployment,
     topology: Topology,
-    plans: Vec<SidecarPlan>,
+    plans: Vec<ProxyPlan>,
     sidecars: Vec<Child>,
     _dir: TempDir,
 }
@@ -49,7 +49,7 @@ impl Mesh {
         if fault == Fault::Impostor {
             give_the_server_the_clients_identity(dir.path());
         }
-        let plans = sidecar_plans(&deployment, &topology, dir.path()).unwrap();
+        let plans = proxy_plans(&deployment, &topology, dir.path()).unwrap();
         let sidecars = plans.iter().map(|plan| start(envoy, plan, dir.path())).collect();
         let [client, server] = apps;
         let callee = match fault {
@@ -72,8 +72,7 @@ impl Mesh {
     }
 
     fn counters(&self) -> Counters {
-        let read =
-            |plan: &SidecarPlan| (plan.service.clone(), counters(&plan.admin_socket).unwrap());
+        let read = |plan: &ProxyPlan| (plan.pod.clone(), counters(&plan.admin_socket).unwrap());
         self.plans.iter().map(read).collect()
     }
 
@@ -92,7 +91,8 @@ impl Mesh {
         let plaintext =
             get(self.front(1), "").map_or(Plaintext::Closed, |_| Plaintext::Answered(200));
         let deployment = &self.deployment;
-        let window = Window { deployment, requests, before: &before, after: &after };
+        let traffic = Traffic { requests, ..Traffic::default() };
+        let window = Window { deployment, traffic, before: &before, after: &after };
         prove_sidecars(&window, &BTreeMap::from([("server".to_owned(), plaintext)]))
     }
 
@@ -103,7 +103,13 @@ impl Mesh {
 }
 
 fn sight(walk: Walk, counters: Counters) -> Sight {
-    Sight { walk, counters, rules: BTreeMap::new(), occupants: BTreeMap::new() }
+    Sight {
+        walk,
+        counters,
+        rules: BTreeMap::new(),
+        occupants: BTreeMap::new(),
+        databases: BTreeMap::new(),
+    }
 }
 
 impl Drop for Mesh {
@@ -123,7 +129,7 @@ fn give_the_server_the_clients_identity(dir: &Path) {
     }
 }
 
-fn start(envoy: &Part, plan: &SidecarPlan, dir: &Path) -> Child {
+fn start(envoy: &Part, plan: &ProxyPlan, dir: &Path) -> Child {
     fs::write(dir.join(&plan.config_name), &plan.config).unwrap();
     Command::new(&envoy.path).args(&plan.args).stderr(Stdio::null()).spawn().unwrap()
 }
