@@ -1,4 +1,4 @@
-//! Counts the requests that a service got and, of those, the ones that a proxy marked.
+//! Counts the requests that a service got and, of those, the ones that a proxy marked and the ones that came over mTLS.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,11 +9,15 @@ use hyper::HeaderMap;
 /// Not `x-request-id`: services pass it on, so that it tells nothing of the hop it came over.
 const MARKS: [&str; 4] = ["forwarded", "via", "x-envoy-", "x-forwarded-"];
 
-/// Counts since the service began. Neither decreases.
+/// In it a proxy tells the certificate of who called it; a gateway that takes plaintext has none to tell.
+const CERTIFICATE: &str = "x-forwarded-client-cert";
+
+/// Counts since the service began. None decreases.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     requests: AtomicU64,
     marked: AtomicU64,
+    certified: AtomicU64,
 }
 
 impl Arrivals {
@@ -22,6 +26,9 @@ impl Arrivals {
         self.requests.fetch_add(1, Ordering::Relaxed);
         if headers.keys().any(|name| is_mark(name.as_str())) {
             self.marked.fetch_add(1, Ordering::Relaxed);
+        }
+        if headers.contains_key(CERTIFICATE) {
+            self.certified.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -33,6 +40,11 @@ impl Arrivals {
     /// Those that bore the mark of a proxy.
     pub(crate) fn marked(&self) -> u64 {
         self.marked.load(Ordering::Relaxed)
+    }
+
+    /// Those whose proxy told a certificate.
+    pub(crate) fn certified(&self) -> u64 {
+        self.certified.load(Ordering::Relaxed)
     }
 }
 
@@ -46,26 +58,32 @@ mod tests {
 
     use super::*;
 
-    fn marked(names: &[&str]) -> u64 {
+    fn counted(names: &[&str]) -> Arrivals {
         let arrivals = Arrivals::default();
         let header =
             |name: &&str| (HeaderName::try_from(*name).unwrap(), HeaderValue::from_static("1"));
         arrivals.count(&names.iter().map(header).collect());
         assert_eq!(arrivals.requests(), 1);
-        arrivals.marked()
+        arrivals
     }
 
     #[test]
     fn a_request_with_a_header_that_only_proxies_add_is_marked_once() {
         for name in ["x-forwarded-client-cert", "x-forwarded-proto", "x-envoy-attempt-count"] {
-            assert_eq!(marked(&["host", name]), 1, "{name}");
+            assert_eq!(counted(&["host", name]).marked(), 1, "{name}");
         }
-        assert_eq!(marked(&["via", "forwarded", "x-envoy-internal"]), 1);
+        assert_eq!(counted(&["via", "forwarded", "x-envoy-internal"]).marked(), 1);
     }
 
     #[test]
     fn what_callers_send_or_pass_on_is_no_mark() {
         let own = ["host", "user-agent", "x-request-id", "traceparent", "x-b3-traceid", "viaduct"];
-        assert_eq!(marked(&own), 0);
+        assert_eq!(counted(&own).marked(), 0);
+    }
+
+    #[test]
+    fn only_a_told_certificate_certifies() {
+        assert_eq!(counted(&["host", "x-forwarded-client-cert"]).certified(), 1);
+        assert_eq!(counted(&["x-forwarded-for", "x-envoy-internal", "via"]).certified(), 0);
     }
 }

@@ -1,19 +1,27 @@
 //! Turns a request into the calls of the neighbours that it needs, over connections that are kept.
+//!
+//! A neighbour of several addresses is called at one after the other, request by request: where no proxy stands
+//! between, the caller spreads the load.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::{BodyExt as _, Full};
 use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue};
-use hyper::http::uri::Authority;
-use hyper::{Request, StatusCode, Uri};
+use hyper::http::uri::{Authority, Parts, PathAndQuery, Scheme};
+use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 
 use crate::config::Call;
+use crate::error::root_cause;
 use crate::path_report::{PROBE_HEADER, PathReport};
+use crate::request::WholeRequest;
 
-/// Headers that tie the calls of one request together, besides those of the Zipkin family.
-const PASSED_ON: [&str; 5] = [PROBE_HEADER, "x-request-id", "traceparent", "tracestate", "b3"];
+/// Headers that tell what the body is or tie the calls of one request together, besides those of the Zipkin family.
+const PASSED_ON: [&str; 6] =
+    [PROBE_HEADER, "content-type", "x-request-id", "traceparent", "tracestate", "b3"];
 
 /// The Zipkin family: `x-b3-traceid`, `x-b3-sampled` and so on.
 const PASSED_ON_FAMILY: &str = "x-b3-";
@@ -34,14 +42,17 @@ pub(crate) enum CallError {
 /// The neighbours and the connections to them.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    client: Client<HttpConnector, Empty<Bytes>>,
+    client: Client<HttpConnector, Full<Bytes>>,
     targets: Vec<Target>,
 }
 
 #[derive(Debug)]
 struct Target {
     service: String,
-    uri: Uri,
+    /// At least one.
+    addresses: Vec<Authority>,
+    /// Calls so far; it may wrap around.
+    turn: AtomicUsize,
     host: HeaderValue,
 }
 
@@ -50,79 +61,93 @@ impl Calls {
         Self { client: keeping_client(), targets: calls.into_iter().map(Target::from).collect() }
     }
 
-    /// Calls every neighbour once, in order, for a request with `headers`.
+    /// Calls every neighbour once, in order, as `request` asks, and brings the answer of the last.
     ///
     /// # Errors
-    /// The first call that fails; those after it are not made.
-    pub(crate) async fn make(&self, headers: &HeaderMap) -> Result<(), CallError> {
+    /// The first call that fails, an answer of 4xx or 5xx among them; those after it are not made.
+    pub(crate) async fn make(
+        &self,
+        request: &WholeRequest,
+    ) -> Result<Option<Response<Bytes>>, CallError> {
+        let mut last = None;
         for target in &self.targets {
-            self.call(target, headers).await?;
+            last = Some(self.call(target, request).await?);
         }
-        Ok(())
+        Ok(last)
     }
 
     /// As [`Calls::make`], and brings the report of each neighbour.
     ///
     /// # Errors
     /// As [`Calls::make`], or when an answer is no report.
-    pub(crate) async fn trace(&self, headers: &HeaderMap) -> Result<Vec<PathReport>, CallError> {
+    pub(crate) async fn trace(&self, request: &WholeRequest) -> Result<Vec<PathReport>, CallError> {
         let mut reports = Vec::new();
         for target in &self.targets {
-            let body = self.call(target, headers).await?;
+            let answer = self.call(target, request).await?;
             let no_report =
                 |source| CallError::NoReport { service: target.service.clone(), source };
-            reports.push(serde_json::from_slice(&body).map_err(no_report)?);
+            reports.push(serde_json::from_slice(answer.body()).map_err(no_report)?);
         }
         Ok(reports)
     }
 
     /// The body must be read to its end, or its connection cannot be used again.
-    async fn call(&self, target: &Target, headers: &HeaderMap) -> Result<Bytes, CallError> {
+    async fn call(
+        &self,
+        target: &Target,
+        request: &WholeRequest,
+    ) -> Result<Response<Bytes>, CallError> {
         let service = || target.service.clone();
-        let request = target.request(headers);
-        let answer = self.client.request(request).await;
+        let answer = self.client.request(target.request(request)).await;
         let answer =
             answer.map_err(|source| CallError::NotAnswered { service: service(), source })?;
-        let status = answer.status();
-        let body = answer.into_body().collect().await;
+        let (head, body) = answer.into_parts();
+        let body = body.collect().await;
         let body = body.map_err(|source| CallError::BrokenOff { service: service(), source })?;
-        if status.is_client_error() || status.is_server_error() {
-            return Err(CallError::Failed { service: service(), status });
+        if head.status.is_client_error() || head.status.is_server_error() {
+            return Err(CallError::Failed { service: service(), status: head.status });
         }
-        Ok(body.to_bytes())
+        Ok(Response::from_parts(head, body.to_bytes()))
     }
 }
 
 /// By default the client keeps any number of idle connections; without a timer it keeps them for good.
-fn keeping_client() -> Client<HttpConnector, Empty<Bytes>> {
+fn keeping_client() -> Client<HttpConnector, Full<Bytes>> {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
     Client::builder(TokioExecutor::new()).pool_idle_timeout(None).build(connector)
 }
 
 impl From<Call> for Target {
-    fn from(Call { service, address, host }: Call) -> Self {
-        Self { service, uri: root_of(address), host }
+    fn from(Call { service, addresses, host }: Call) -> Self {
+        Self { service, addresses, turn: AtomicUsize::new(0), host }
     }
 }
 
 impl Target {
-    fn request(&self, headers: &HeaderMap) -> Request<Empty<Bytes>> {
-        let mut request = Request::new(Empty::new());
-        *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = passed_on(headers);
+    fn request(&self, asked: &WholeRequest) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(asked.body().clone()));
+        *request.method_mut() = asked.method().clone();
+        *request.uri_mut() = at(self.next_address().clone(), asked.uri().path_and_query());
+        *request.headers_mut() = passed_on(asked.headers());
         request.headers_mut().insert(HOST, self.host.clone());
         request
     }
+
+    fn next_address(&self) -> &Authority {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        &self.addresses[turn % self.addresses.len()]
+    }
 }
 
-fn root_of(address: Authority) -> Uri {
-    Uri::builder()
-        .scheme("http")
-        .authority(address)
-        .path_and_query("/")
-        .build()
-        .expect("scheme, authority and path make a URI")
+fn at(address: Authority, path_and_query: Option<&PathAndQuery>) -> Uri {
+    let mut parts = Parts::default();
+    parts.scheme = Some(Scheme::HTTP);
+    parts.authority = Some(address);
+    // Only CONNECT asks for no path.
+    parts.path_and_query =
+        Some(path_and_query.cloned().unwrap_or_else(|| PathAndQuery::from_static("/")));
+    Uri::from_parts(parts).expect("scheme, authority and path make a URI")
 }
 
 fn passed_on(headers: &HeaderMap) -> HeaderMap {
@@ -133,10 +158,48 @@ fn passed_on(headers: &HeaderMap) -> HeaderMap {
     tying.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The innermost reason; the outer ones only say that there is one.
-fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
-    match error.source() {
-        Some(source) => root_cause(source),
-        None => error.to_string(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(addresses: &[&str]) -> Target {
+        Target::from(Call {
+            service: "person".into(),
+            addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+            host: HeaderValue::from_static("person:8082"),
+        })
+    }
+
+    #[test]
+    fn addresses_are_called_in_turn() {
+        let target = target(&["10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"]);
+        let called = [(); 7].map(|()| target.next_address().host().to_owned());
+        let [a, b, c] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"];
+        assert_eq!(called, [a, b, c, a, b, c, a]);
+    }
+
+    #[test]
+    fn a_turn_outlives_the_largest_number() {
+        let target = target(&["10.0.0.1:80"]);
+        target.turn.store(usize::MAX, Ordering::Relaxed);
+        assert_eq!([(); 2].map(|()| target.next_address().port_u16()), [Some(80); 2]);
+    }
+
+    #[test]
+    fn a_call_asks_what_was_asked_with_what_ties_it_to_the_request() {
+        let asked = Request::post("/api/customer?id=7")
+            .header("content-type", "application/json")
+            .header("content-length", "7")
+            .header("x-b3-traceid", "t1")
+            .header("accept", "*/*")
+            .body(Bytes::from_static(b"{\"a\":1}"))
+            .unwrap();
+        let request = target(&["10.0.0.1:80"]).request(&asked);
+        assert_eq!(request.method(), "POST");
+        assert_eq!(request.uri(), "http://10.0.0.1:80/api/customer?id=7");
+        let mut names: Vec<_> = request.headers().keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["content-type", "host", "x-b3-traceid"]);
+        assert_eq!(request.headers()[HOST], "person:8082");
     }
 }

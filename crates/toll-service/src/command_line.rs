@@ -3,28 +3,42 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::uri::{Authority, PathAndQuery};
 
 const EXAMPLES: &str = r#"Examples:
   toll-service --config client.json
   toll-service probe --connect 10.77.0.2:9000 --header 'x-toll-probe: 1'
+  toll-service query --socket /run/postgresql --user postgres --database postgres 'SELECT 1'
 
-A configuration (stall is optional; the service then answers nothing for the first 100 ms of each second):
-  {"name": "client", "listen": "10.77.0.2:9000",
-   "calls": [{"service": "server", "address": "10.77.0.3:9999", "host": "server:9999"}],
-   "work_us": 300, "reply_bytes": 5, "status": 200,
+A configuration (addresses are called in turn; relay, database, its write, and stall are optional; relay answers
+what the last call answered; the stall answers nothing for the first 100 ms of each second):
+  {"name": "name", "listen": "10.77.0.2:8083",
+   "calls": [{"service": "audit", "addresses": ["10.77.0.3:8084"], "host": "audit:8084"}],
+   "work_us": 300, "reply_bytes": 5, "status": 200, "relay": false,
+   "database": {"service": "postgres", "address": "10.77.0.6:5432", "user": "toll", "database": "toll",
+                "connections": 16, "read": "SELECT id, name FROM customers WHERE id = 1",
+                "write": "INSERT INTO customers (document) VALUES ($1::text::json)"},
    "stall": {"every_ms": 1000, "lasting_ms": 100}}"#;
 
 const PROBE_EXAMPLES: &str = r#"Examples:
   toll-service probe --connect 10.77.0.2:9000 --header 'x-toll-probe: 1'
   toll-service probe --connect 10.77.0.3:15006 --host server:9999 --timeout-ms 500
+  toll-service probe --connect 10.77.0.6:5432 --speak postgres
 
 Prints one line:
   {"outcome":"answered","status":200,"headers":{"content-length":"5"},"body":"hello"}
+  {"outcome":"answered","body":"N"}
   {"outcome":"refused","message":"connection refused"}
 Outcomes: answered, refused, reset, closed, timeout, unreachable, garbled. All of them exit with 0."#;
+
+const QUERY_EXAMPLES: &str = r#"Example:
+  toll-service query --socket /run/postgresql --user postgres --database toll \
+    'CREATE TABLE customers (id int, name text)' "SELECT 1, 'abc', NULL"
+
+Prints one line, the rows of the last statement, all values as texts:
+  {"rows":[["1","abc",null]]}"#;
 
 /// Plays a node of an application graph over HTTP/1.1
 #[derive(Debug, Parser)]
@@ -49,6 +63,9 @@ enum Other {
     /// Sends one plain HTTP/1.1 GET and tells how it ended, as one line of JSON
     #[command(after_help = PROBE_EXAMPLES)]
     Probe(Probe),
+    /// Runs SQL in turn over a PostgreSQL server's Unix socket
+    #[command(after_help = QUERY_EXAMPLES)]
+    Query(Query),
 }
 
 #[derive(Debug, Args)]
@@ -56,6 +73,9 @@ pub(crate) struct Probe {
     /// Where to connect to
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address_with_port)]
     pub(crate) connect: Authority,
+    /// Instead of the GET: a PostgreSQL client's question for TLS, which is answered with one byte
+    #[arg(long, value_enum, default_value_t = Speak::Http)]
+    pub(crate) speak: Speak,
     /// Host header, if it is not the address
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Option<HeaderValue>,
@@ -70,16 +90,44 @@ pub(crate) struct Probe {
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
 }
 
+/// The protocol of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Speak {
+    Http,
+    Postgres,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Query {
+    /// Folder of the server's socket
+    #[arg(long, value_name = "DIR")]
+    pub(crate) socket: PathBuf,
+    /// Port that the socket's name ends with
+    #[arg(long, default_value_t = 5432)]
+    pub(crate) port: u16,
+    /// Role to connect as
+    #[arg(long)]
+    pub(crate) user: String,
+    /// Database to connect to
+    #[arg(long)]
+    pub(crate) database: String,
+    /// What to run; one text may hold several statements, which are then one transaction
+    #[arg(required = true)]
+    pub(crate) sql: Vec<String>,
+}
+
 /// What the program is to do.
 pub(crate) enum Command {
     Serve(Serve),
     Probe(Probe),
+    Query(Query),
 }
 
 impl CommandLine {
     pub(crate) fn into_command(self) -> Command {
         match self.other {
             Some(Other::Probe(probe)) => Command::Probe(probe),
+            Some(Other::Query(query)) => Command::Query(query),
             None => Command::Serve(self.serve.expect("--config is required without a subcommand")),
         }
     }

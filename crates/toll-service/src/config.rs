@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::fs;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -31,6 +32,12 @@ pub(crate) struct Config {
     /// Status of the answer.
     #[serde(deserialize_with = "final_status")]
     pub(crate) status: StatusCode,
+    /// Whether to answer what the last of `calls` answered, instead of a body and status of its own.
+    #[serde(default)]
+    pub(crate) relay: bool,
+    /// Asked after the calls; its answer is the service's.
+    #[serde(default)]
+    pub(crate) database: Option<Database>,
     /// A known-answer fault.
     #[serde(default)]
     pub(crate) stall: Option<Stall>,
@@ -42,12 +49,33 @@ pub(crate) struct Config {
 pub(crate) struct Call {
     /// Name of the service in the application graph.
     pub(crate) service: String,
-    /// Where to connect to.
-    #[serde(deserialize_with = "from_text")]
-    pub(crate) address: Authority,
+    /// Where to connect to, in turn: at least one.
+    #[serde(deserialize_with = "some_addresses")]
+    pub(crate) addresses: Vec<Authority>,
     /// What to ask for in the Host header.
     #[serde(deserialize_with = "from_text")]
     pub(crate) host: HeaderValue,
+}
+
+/// A PostgreSQL database that asks for no password, and what to ask it.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Database {
+    /// Name of the database server in the application graph.
+    pub(crate) service: String,
+    /// Where to connect to.
+    pub(crate) address: SocketAddr,
+    /// Role to connect as.
+    pub(crate) user: String,
+    /// Name of the database on its server.
+    pub(crate) database: String,
+    /// The most connections at a time.
+    pub(crate) connections: NonZeroUsize,
+    /// SQL without parameters for each GET and HEAD.
+    pub(crate) read: String,
+    /// SQL for each POST, whose body is its one parameter, a text.
+    #[serde(default)]
+    pub(crate) write: Option<String>,
 }
 
 impl Config {
@@ -69,6 +97,17 @@ where
     text.parse().map_err(|why| de::Error::custom(format_args!("`{text}`: {why}")))
 }
 
+fn some_addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Authority>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    if texts.is_empty() {
+        return Err(de::Error::custom("a call needs at least one address"));
+    }
+    let parse = |text: &String| {
+        text.parse().map_err(|why| de::Error::custom(format_args!("`{text}`: {why}")))
+    };
+    texts.iter().map(parse).collect()
+}
+
 fn final_status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StatusCode, D::Error> {
     let code = u16::deserialize(deserializer)?;
     let status = StatusCode::from_u16(code).ok().filter(|status| status.as_u16() >= 200);
@@ -85,8 +124,12 @@ mod tests {
     fn valid() -> Value {
         json!({
             "name": "client", "listen": "127.0.0.1:9000",
-            "calls": [{"service": "server", "address": "server:9999", "host": "server:9999"}],
-            "work_us": 300, "reply_bytes": 5, "status": 200,
+            "calls": [{"service": "server", "addresses": ["server:9999"], "host": "server:9999"}],
+            "work_us": 300, "reply_bytes": 5, "status": 200, "relay": true,
+            "database": {
+                "service": "postgres", "address": "10.77.0.6:5432", "user": "toll",
+                "database": "toll", "connections": 16, "read": "SELECT 1", "write": "SELECT $1",
+            },
             "stall": {"every_ms": 1000, "lasting_ms": 100},
         })
     }
@@ -98,11 +141,19 @@ mod tests {
     }
 
     #[test]
-    fn a_valid_configuration_is_taken_with_and_without_a_stall() {
+    fn a_valid_configuration_is_taken_with_and_without_what_is_optional() {
         let mut config = valid();
-        assert!(serde_json::from_value::<Config>(config.clone()).unwrap().stall.is_some());
-        config.as_object_mut().unwrap().remove("stall");
-        assert!(serde_json::from_value::<Config>(config).unwrap().stall.is_none());
+        let whole: Config = serde_json::from_value(config.clone()).unwrap();
+        assert!(whole.relay && whole.database.unwrap().write.is_some() && whole.stall.is_some());
+
+        let keys = config.as_object_mut().unwrap();
+        keys["database"].as_object_mut().unwrap().remove("write");
+        ["relay", "stall"].map(|key| keys.remove(key));
+        let lean: Config = serde_json::from_value(config.clone()).unwrap();
+        assert!(!lean.relay && lean.database.unwrap().write.is_none() && lean.stall.is_none());
+
+        config.as_object_mut().unwrap().remove("database");
+        assert!(serde_json::from_value::<Config>(config).unwrap().database.is_none());
     }
 
     #[test]
@@ -115,8 +166,20 @@ mod tests {
 
     #[test]
     fn an_address_that_is_none_is_refused() {
-        let why = complaint("/calls/0/address", json!("not an address"));
+        let why = complaint("/calls/0/addresses/0", json!("not an address"));
         assert!(why.contains("`not an address`"), "{why}");
+    }
+
+    #[test]
+    fn a_call_without_addresses_is_refused() {
+        let why = complaint("/calls/0/addresses", json!([]));
+        assert!(why.contains("a call needs at least one address"), "{why}");
+    }
+
+    #[test]
+    fn a_pool_without_connections_is_refused() {
+        let why = complaint("/database/connections", json!(0));
+        assert!(why.contains("nonzero"), "{why}");
     }
 
     #[test]

@@ -15,6 +15,10 @@ pub(crate) enum Error {
     Listen { address: SocketAddr, source: io::Error },
     #[error("cannot start the threads of the service: {0}")]
     Threads(#[source] io::Error),
+    #[error("cannot connect to {}: {}", socket.display(), root_cause(source))]
+    NoDatabase { socket: PathBuf, source: tokio_postgres::Error },
+    #[error("SQL number {number} failed: {}", root_cause(source))]
+    Sql { number: usize, source: tokio_postgres::Error },
 }
 
 impl Error {
@@ -29,7 +33,20 @@ impl Error {
             Self::Threads(_) => {
                 Some("allow more processes: see `ulimit -u` and the cgroup's pids.max".into())
             }
+            Self::NoDatabase { .. } => Some(
+                "give the server's folder with --socket, its port, and a role that it lets in"
+                    .into(),
+            ),
+            Self::Sql { .. } => None,
         }
+    }
+}
+
+/// The innermost reason; the outer ones only say that there is one.
+pub(crate) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    match error.source() {
+        Some(source) => root_cause(source),
+        None => error.to_string(),
     }
 }
 

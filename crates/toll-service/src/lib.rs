@@ -1,18 +1,22 @@
 //! The built-in service: one program that plays any node of an application graph over HTTP/1.1.
 //!
-//! Turns a configuration into a server that burns a set CPU time for each request, calls its neighbours and
-//! answers. On request it reports the path that a request took as the applications saw it, and a second
-//! command asks one question over plain HTTP and tells how it ended. It counts requests but times none, and
-//! all it knows of proxies is the headers by which they show themselves.
+//! Turns a configuration into a server that burns a set CPU time for each request, calls its neighbours, asks its
+//! PostgreSQL database and answers. On request it reports the path that a request took as the applications saw
+//! it. Two more commands each ask one thing and end: how a request in plain HTTP or a first message to a
+//! database ends, and what a database answers over its own socket. It counts requests but times none, and all
+//! it knows of proxies is the headers by which they show themselves.
 #![deny(missing_docs)]
 
 mod arrivals;
 mod calls;
 mod command_line;
 mod config;
+mod database;
 mod error;
 mod path_report;
 mod probe;
+mod query;
+mod request;
 mod server;
 mod service;
 mod stall;
@@ -25,14 +29,14 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::command_line::{Command, CommandLine, Probe};
+use crate::command_line::{Command, CommandLine, Probe, Query};
 use crate::config::Config;
 use crate::error::Error;
 
 /// Runs the program with its arguments, the first being its own name, until it is told to end.
 ///
 /// Exit status: 0 when ended by SIGTERM or when a probe came to any outcome, 1 when it cannot do what it was
-/// told, 2 for arguments that it does not understand.
+/// told (a query that the database refuses is that), 2 for arguments that it does not understand.
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match CommandLine::try_parse_from(arguments) {
         Ok(line) => obey(line).unwrap_or_else(|error| complain(&error)),
@@ -44,6 +48,7 @@ fn obey(line: CommandLine) -> Result<ExitCode, Error> {
     match line.into_command() {
         Command::Serve(serve) => match play(&serve.config)? {},
         Command::Probe(probe) => ask(&probe).map(|()| ExitCode::SUCCESS),
+        Command::Query(query) => run(&query).map(|()| ExitCode::SUCCESS),
     }
 }
 
@@ -55,6 +60,12 @@ fn play(config: &Path) -> Result<Infallible, Error> {
 fn ask(probe: &Probe) -> Result<(), Error> {
     let outcome = probe::ask(probe)?;
     print(&serde_json::to_string(&outcome).expect("texts and numbers always make JSON"));
+    Ok(())
+}
+
+fn run(query: &Query) -> Result<(), Error> {
+    let answer = query::run(query)?;
+    print(&serde_json::to_string(&answer).expect("texts always make JSON"));
     Ok(())
 }
 
@@ -81,7 +92,7 @@ fn say(line: &str) {
     eprintln!("{line}");
 }
 
-#[expect(clippy::print_stdout, reason = "the outcome of a probe is this program's data")]
+#[expect(clippy::print_stdout, reason = "what a probe or a query brought is this program's data")]
 fn print(line: &str) {
     println!("{line}");
 }

@@ -23,8 +23,13 @@ pub(crate) struct PathReport {
     pub(crate) requests: u64,
     /// Those of them that bore a header of a proxy.
     pub(crate) marked: u64,
+    /// Those of them whose last proxy told which certificate the one before it had shown.
+    pub(crate) certified: u64,
     /// The reports of the called services, in order.
     pub(crate) calls: Vec<PathReport>,
+    /// Where a connection of this service comes from, as its database sees it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) database_peer: Option<String>,
 }
 
 /// Headers by lower-case name; values of the same name are joined by commas (RFC 9110, 5.3).

@@ -1,4 +1,5 @@
-//! Turns one plain HTTP/1.1 GET into how it ended. Judges nothing: a refusal can be the right outcome.
+//! Turns one plain HTTP/1.1 GET, or the first message of a PostgreSQL client, into how it ended. Judges nothing: a
+//! refusal can be the right outcome.
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -11,19 +12,27 @@ use hyper::client::conn::http1;
 use hyper::header::{HOST, HeaderValue};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::command_line::Probe;
+use crate::command_line::{Probe, Speak};
 use crate::error::Error;
 use crate::path_report::as_text;
+
+/// `SSLRequest`: its own length and the number 80877103 (PostgreSQL 17, section 53.7 "Message Formats").
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
 /// How a probe ended.
 #[derive(Debug, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub(crate) enum Outcome {
-    /// With a complete answer, whatever its status.
-    Answered { status: u16, headers: BTreeMap<String, String>, body: String },
+    /// With a complete answer, whatever it says.
+    Answered {
+        #[serde(flatten)]
+        head: Option<Head>,
+        body: String,
+    },
     /// Nobody listens.
     Refused { message: String },
     /// The other end broke the connection.
@@ -38,6 +47,13 @@ pub(crate) enum Outcome {
     Garbled { message: String },
 }
 
+/// What an answer over HTTP has before its body.
+#[derive(Debug, Serialize)]
+pub(crate) struct Head {
+    status: u16,
+    headers: BTreeMap<String, String>,
+}
+
 /// Sends the request and waits for its answer.
 ///
 /// # Errors
@@ -48,7 +64,7 @@ pub(crate) fn ask(probe: &Probe) -> Result<Outcome, Error> {
 }
 
 async fn outcome(probe: &Probe) -> Outcome {
-    match timeout(probe.timeout_ms, exchange(probe)).await {
+    match timeout(probe.timeout_ms, answer(probe)).await {
         Ok(Ok(answered)) => answered,
         Ok(Err(failure)) => failure.into(),
         Err(_) => Outcome::Timeout {
@@ -57,8 +73,22 @@ async fn outcome(probe: &Probe) -> Outcome {
     }
 }
 
-async fn exchange(probe: &Probe) -> Result<Outcome, Failure> {
+async fn answer(probe: &Probe) -> Result<Outcome, Failure> {
     let stream = TcpStream::connect(probe.connect.as_str()).await?;
+    match probe.speak {
+        Speak::Http => over_http(stream, probe).await,
+        Speak::Postgres => over_postgres(stream).await,
+    }
+}
+
+/// A server answers `N` or `S`, without or with TLS; it logs nothing and gives the connection no backend yet.
+async fn over_postgres(mut stream: TcpStream) -> Result<Outcome, Failure> {
+    stream.write_all(&SSL_REQUEST).await?;
+    let byte = stream.read_u8().await?;
+    Ok(Outcome::Answered { head: None, body: char::from(byte).into() })
+}
+
+async fn over_http(stream: TcpStream, probe: &Probe) -> Result<Outcome, Failure> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     // Its error is the request's error too.
     drop(tokio::spawn(connection));
@@ -66,8 +96,7 @@ async fn exchange(probe: &Probe) -> Result<Outcome, Failure> {
     let (head, body) = answer.into_parts();
     let body = body.collect().await?.to_bytes();
     Ok(Outcome::Answered {
-        status: head.status.as_u16(),
-        headers: as_text(&head.headers),
+        head: Some(Head { status: head.status.as_u16(), headers: as_text(&head.headers) }),
         body: String::from_utf8_lossy(&body).into_owned(),
     })
 }

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{io, process, thread};
 
-use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Incoming};
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{HeaderMap, Request};
 use hyper_util::rt::TokioIo;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
@@ -19,7 +18,8 @@ use tokio::runtime::Runtime;
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::service::Service;
+use crate::request::{Unread, read_whole};
+use crate::service::{Service, too_large};
 
 /// How long to wait when no connection can be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
@@ -56,23 +56,16 @@ async fn converse(stream: TcpStream, peer: SocketAddr, service: Arc<Service>) {
     let answer = service_fn(|request: Request<Incoming>| {
         let service = Arc::clone(&service);
         async move {
-            let headers = without_body(request).await?;
-            Ok::<_, hyper::Error>(service.answer(&headers, peer).await)
+            match read_whole(request).await {
+                Ok(request) => Ok(service.answer(&request, peer).await),
+                Err(Unread::TooLarge) => Ok(too_large()),
+                Err(Unread::BrokenOff(error)) => Err(error),
+            }
         }
     });
     // What goes wrong with a connection is its other end's to tell: it sees a reset.
     let _ = stream.set_nodelay(true);
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
-}
-
-/// The headers of a request whose body, if any, has been read: an unread one ends keep-alive.
-async fn without_body(request: Request<Incoming>) -> Result<HeaderMap, hyper::Error> {
-    let (head, mut body) = request.into_parts();
-    while !body.is_end_stream() {
-        let Some(frame) = body.frame().await else { break };
-        frame?;
-    }
-    Ok(head.headers)
 }
 
 /// Raises the limit of open files to what is allowed: a default of 1024 ends at some 500 requests at a time.

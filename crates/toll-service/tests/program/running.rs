@@ -58,9 +58,13 @@ pub fn plain(name: &str) -> Value {
 
 /// A plain service that calls what listens at `address` under the name `server`.
 pub fn calling(name: &str, address: SocketAddr) -> Value {
-    let mut config = plain(name);
-    config["calls"] = json!([{ "service": "server", "address": address, "host": "server:9999" }]);
-    config
+    calling_in_turn(name, &[address])
+}
+
+/// As [`calling`], with a server at each of `addresses`.
+pub fn calling_in_turn(name: &str, addresses: &[SocketAddr]) -> Value {
+    let call = json!({ "service": "server", "addresses": addresses, "host": "server:9999" });
+    with(plain(name), "calls", json!([call]))
 }
 
 /// `config` with another value for `key`.
