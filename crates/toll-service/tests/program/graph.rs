@@ -4,9 +4,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::running::{Connection, Running, calling, exchange, plain, with};
+use crate::running::{Connection, Running, calling, calling_in_turn, exchange, plain, with};
 
 /// An address where nobody listens.
 fn dead_address() -> SocketAddr {
@@ -74,17 +74,19 @@ fn a_marked_request_is_answered_with_its_path() {
 }
 
 #[test]
-fn a_report_counts_the_requests_before_it_and_those_that_a_proxy_marked() {
+fn a_report_counts_the_requests_before_it_and_what_proxies_told_of_them() {
     let server = Running::start(&plain("server"));
     let client = Running::start(&calling("client", server.address));
     client.get("");
     client.get("x-request-id: r1\r\n");
     client.get("x-forwarded-proto: http\r\n");
-    client.get("x-toll-probe: 1\r\nvia: a proxy\r\n");
+    client.get("x-forwarded-client-cert: By=spiffe://a\r\n");
+    client.get("x-toll-probe: 1\r\nvia: a proxy\r\nx-forwarded-client-cert: By=spiffe://a\r\n");
     let at_client = client.get("x-toll-probe: 1\r\n").json();
-    assert_eq!((&at_client["requests"], &at_client["marked"]), (&json!(3), &json!(1)));
-    let at_server = &at_client["calls"][0];
-    assert_eq!((&at_server["requests"], &at_server["marked"]), (&json!(3), &json!(0)));
+    let counts =
+        |report: &Value| ["requests", "marked", "certified"].map(|key| report[key].clone());
+    assert_eq!(counts(&at_client), [4, 2, 1]);
+    assert_eq!(counts(&at_client["calls"][0]), [4, 0, 0]);
 }
 
 #[test]
@@ -125,6 +127,72 @@ fn a_request_with_a_body_keeps_its_connection() {
 }
 
 #[test]
+fn a_call_asks_what_was_asked() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = Running::start(&calling("client", server.local_addr().unwrap()));
+    let asked = thread::spawn(move || {
+        use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+        let mut stream = BufReader::new(server.accept().unwrap().0);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            stream.read_line(&mut head).unwrap();
+        }
+        let mut body = [0; 7];
+        stream.read_exact(&mut body).unwrap();
+        stream.get_mut().write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+        (head.to_lowercase(), String::from_utf8(body.into()).unwrap())
+    });
+    let reply =
+        client.send("PATCH", "/a/b?c=d&e", "content-type: application/json\r\n", "{\"a\":1}");
+    assert_eq!((reply.status, reply.body.as_str()), (200, "hello"));
+    let (head, body) = asked.join().unwrap();
+    assert!(head.starts_with("patch /a/b?c=d&e http/1.1\r\n"), "{head}");
+    for header in ["host: server:9999", "content-type: application/json", "content-length: 7"] {
+        assert!(head.contains(header), "{header} of {head}");
+    }
+    assert_eq!(body, "{\"a\":1}");
+}
+
+#[test]
+fn a_relay_answers_what_the_last_call_answered() {
+    let server = Running::start(&with(plain("server"), "status", json!(202)));
+    let other = Running::start(&with(plain("other"), "reply_bytes", json!(3)));
+    let mut config = calling("client", other.address);
+    let last = calling("client", server.address)["calls"][0].clone();
+    config["calls"].as_array_mut().unwrap().push(last);
+    let reply = Running::start(&with(config, "relay", json!(true))).get("");
+    assert_eq!((reply.status, reply.body.as_str()), (202, "hello"));
+}
+
+#[test]
+fn replicas_are_called_in_turn() {
+    let replicas = ["a", "b", "c"].map(|name| Running::start(&plain(name)));
+    let addresses: Vec<_> = replicas.iter().map(|replica| replica.address).collect();
+    let client = Running::start(&calling_in_turn("client", &addresses));
+    for _ in 0..9 {
+        client.get("");
+    }
+    for replica in &replicas {
+        assert_eq!(replica.get("x-toll-probe: 1\r\n").json()["requests"], 3);
+    }
+}
+
+#[test]
+fn a_body_of_a_mebibyte_is_passed_on_and_a_longer_one_is_refused() {
+    let server = Running::start(&plain("server"));
+    let client = Running::start(&calling("client", server.address));
+    assert_eq!(client.send("POST", "/", "", &"x".repeat(1 << 20)).status, 200);
+    // Refused for its length alone: it is never sent.
+    let announced = client.send("POST", "/", "content-length: 1048577\r\n", "");
+    assert_eq!(announced.status, 413);
+    assert_eq!(announced.body, "a body of more than 1048576 bytes is not taken");
+    let last_chunk = format!("1\r\nx\r\n80000\r\n{0}\r\n80000\r\n{0}\r\n", "x".repeat(1 << 19));
+    let head =
+        "POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
+    assert_eq!(exchange(client.address, &format!("{head}{last_chunk}")).status, 413);
+}
+
+#[test]
 fn each_request_burns_its_cpu_time() {
     let server = Running::start(&with(plain("server"), "work_us", json!(5_000)));
     let before = server.cpu_time();
@@ -147,7 +215,7 @@ fn a_probe_burns_nothing() {
 #[test]
 fn a_second_request_does_not_wait_beside_an_idle_cpu() {
     if thread::available_parallelism().unwrap().get() < 2 {
-        eprintln!("skipped: needs two CPUs");
+        eprintln!("SKIP a_second_request_does_not_wait_beside_an_idle_cpu: needs two CPUs");
         return;
     }
     let server = Running::start(&with(plain("server"), "work_us", json!(1_500_000)));

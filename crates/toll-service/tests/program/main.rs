@@ -1,6 +1,11 @@
-//! The program as it is run: real processes on loopback.
+//! The program as it is run: real processes on loopback. Tests of databases need a PostgreSQL to start; without
+//! one they say SKIP on stderr.
+#![expect(clippy::print_stderr, reason = "skips are to be seen")]
 
+mod database;
 mod graph;
+mod postgres;
 mod probe;
+mod query;
 mod running;
 mod start_and_end;

@@ -6,14 +6,20 @@ use std::thread;
 
 use serde_json::Value;
 
+use crate::postgres::Postgres;
 use crate::running::{Running, plain, run};
 
 /// What `toll-service probe` prints when `serve` has the other end of its connection.
 fn probe_of(serve: impl FnOnce(TcpStream) + Send + 'static) -> Value {
+    probe_with(&[], serve)
+}
+
+/// As [`probe_of`], with more arguments.
+fn probe_with(arguments: &[&str], serve: impl FnOnce(TcpStream) + Send + 'static) -> Value {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it is bound").to_string();
     let other_end = thread::spawn(move || serve(listener.accept().expect("the probe connects").0));
-    let told = probe(&["--connect", &address, "--timeout-ms", "5000"]);
+    let told = probe(&[&["--connect", &address, "--timeout-ms", "5000"], arguments].concat());
     other_end.join().expect("the other end did as it should");
     told
 }
@@ -112,6 +118,23 @@ fn silence_is_a_timeout() {
         told,
         serde_json::json!({"outcome": "timeout", "message": "no answer within 50 ms"})
     );
+}
+
+#[test]
+fn a_database_answers_the_question_for_tls_with_one_byte() {
+    let Some(postgres) = Postgres::shared() else { return };
+    let address = format!("127.0.0.1:{}", postgres.port);
+    let told = probe(&["--connect", &address, "--speak", "postgres"]);
+    assert_eq!(told, serde_json::json!({"outcome": "answered", "body": "N"}));
+}
+
+#[test]
+fn a_database_that_hangs_up_on_the_question_for_tls_is_told_apart() {
+    let speak = ["--speak", "postgres"];
+    let closed = probe_with(&speak, |mut stream| stream.read_exact(&mut [0; 8]).unwrap());
+    assert_eq!(closed["outcome"], "closed", "{closed}");
+    let reset = probe_with(&speak, |stream| assert_eq!(stream.peek(&mut [0]).unwrap(), 1));
+    assert_eq!(reset["outcome"], "reset", "{reset}");
 }
 
 #[test]

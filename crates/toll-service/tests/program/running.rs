@@ -25,7 +25,17 @@ impl Running {
     }
 
     pub fn get(&self, headers: &str) -> Reply {
-        get(self.address, headers)
+        self.send("GET", "/", headers, "")
+    }
+
+    /// Sends one request with more `headers` (lines that end with `\r\n`) and reads until the end.
+    pub fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Reply {
+        let length = match body.len() {
+            0 => String::new(),
+            length => format!("content-length: {length}\r\n"),
+        };
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: client:9000\r\n{headers}{length}");
+        exchange(self.address, &format!("{head}connection: close\r\n\r\n{body}"))
     }
 
     /// CPU time of all its threads, by the scheduler's own count.
@@ -137,13 +147,7 @@ impl Reply {
     }
 }
 
-/// Sends one GET with more `headers` (lines that end with `\r\n`) and reads until the end.
-pub fn get(address: SocketAddr, headers: &str) -> Reply {
-    let request =
-        format!("GET / HTTP/1.1\r\nhost: client:9000\r\n{headers}connection: close\r\n\r\n");
-    exchange(address, &request)
-}
-
+/// Sends `requests`, the last of which closes the connection, and reads until the end.
 pub fn exchange(address: SocketAddr, requests: &str) -> Reply {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.write_all(requests.as_bytes()).expect("it reads");

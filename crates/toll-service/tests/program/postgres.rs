@@ -1,0 +1,176 @@
+//! A PostgreSQL server of the tests' own, where the machine has one: never the machine's running one.
+
+use std::net::TcpListener;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, geteuid};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::running::run;
+
+/// The server refuses root, so that root's tests run it as nobody.
+const NOBODY: u32 = 65534;
+
+/// The server that tests which run at the same time share, each with a database of its own.
+static SHARED: Mutex<Weak<Postgres>> = Mutex::new(Weak::new());
+
+/// A server that runs until this is dropped.
+pub struct Postgres {
+    process: Child,
+    programs: PathBuf,
+    /// Holds its data and its socket.
+    folder: TempDir,
+    pub port: u16,
+}
+
+impl Postgres {
+    /// The server that is running, or a new one; `None` after a `SKIP` line when the machine has none.
+    pub fn shared() -> Option<Arc<Self>> {
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = shared.upgrade() {
+            return Some(running);
+        }
+        let new = Arc::new(Self::start()?);
+        *shared = Arc::downgrade(&new);
+        Some(new)
+    }
+
+    /// A server that no other test has; `None` as [`Postgres::shared`].
+    pub fn start() -> Option<Self> {
+        let Some(programs) = programs() else {
+            let test = thread::current().name().unwrap_or("?").to_owned();
+            eprintln!(
+                "SKIP {test}: no PostgreSQL (package postgresql, or its bin folder in POSTGRES)"
+            );
+            return None;
+        };
+        let folder = TempDir::new().expect("a temporary folder");
+        if geteuid().is_root() {
+            chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("root may give folders away");
+        }
+        initialise(&programs, folder.path());
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        let port = port.expect("a free port").port();
+        let process = launch(&programs, folder.path(), port);
+        let server = Self { process, programs, folder, port };
+        server.wait_until_ready();
+        server.ask("postgres", &["CREATE ROLE toll LOGIN"]);
+        Some(server)
+    }
+
+    /// Ends it as a crash does: connections are cut, nothing is finished.
+    pub fn die(&mut self) {
+        let pid = Pid::from_raw(self.process.id().cast_signed());
+        // It may have ended by itself; SIGQUIT is its immediate shutdown.
+        let _ = kill(pid, Signal::SIGQUIT);
+        let _ = self.process.wait();
+    }
+
+    /// Starts it again after [`Postgres::die`], with the same data at the same port.
+    pub fn come_back(&mut self) {
+        self.process = launch(&self.programs, self.folder.path(), self.port);
+        self.wait_until_ready();
+    }
+
+    /// Makes a database that belongs to the role `toll`, and what `sql` says in it.
+    pub fn create(&self, database: &str, sql: &str) {
+        self.ask("postgres", &[&format!("CREATE DATABASE {database} OWNER toll")]);
+        self.ask(database, &["SET ROLE toll", sql]);
+    }
+
+    /// The rows of the last of `sql`, as the superuser sees them.
+    pub fn ask(&self, database: &str, sql: &[&str]) -> Value {
+        let output = self.query("postgres", database, sql);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let told: Value = serde_json::from_slice(&output.stdout).expect("one line of JSON");
+        told["rows"].clone()
+    }
+
+    /// What the `query` program does over the server's socket.
+    pub fn query(&self, user: &str, database: &str, sql: &[&str]) -> std::process::Output {
+        let (folder, port) = (self.folder.path().display().to_string(), self.port.to_string());
+        let server = ["query", "--socket", &folder, "--port", &port];
+        run(&[&server, &["--user", user, "--database", database][..], sql].concat())
+    }
+
+    /// What a service is told of `database`.
+    pub fn told(&self, database: &str, connections: usize, read: &str, write: &str) -> Value {
+        json!({
+            "service": "postgres", "address": format!("127.0.0.1:{}", self.port),
+            "user": "toll", "database": database, "connections": connections,
+            "read": read, "write": write,
+        })
+    }
+
+    fn wait_until_ready(&self) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !self.query("postgres", "postgres", &["SELECT 1"]).status.success() {
+            assert!(Instant::now() < deadline, "{}", log_in(self.folder.path()));
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.die();
+    }
+}
+
+/// The folder of the first installation that this user, or nobody in root's place, may run.
+fn programs() -> Option<PathBuf> {
+    let given = env::var_os("POSTGRES").map(PathBuf::from);
+    let cached = env::home_dir().map(|home| home.join(".cache/toll/postgres-17.11.0/bin"));
+    given.into_iter().chain(cached).chain(of_the_system()).find(|folder| {
+        let version = unprivileged(&folder.join("initdb")).arg("--version").output();
+        version.is_ok_and(|output| output.status.success())
+    })
+}
+
+/// Newest first.
+fn of_the_system() -> Vec<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut versions: Vec<_> = versions.map(|version| version.path()).collect();
+    let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
+    versions.sort_by_key(|path| std::cmp::Reverse(number(path)));
+    versions.into_iter().map(|version| version.join("bin")).collect()
+}
+
+fn unprivileged(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir("/");
+    if geteuid().is_root() {
+        // Drops the supplementary groups as well.
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
+}
+
+fn initialise(programs: &Path, folder: &Path) {
+    let mut initdb = unprivileged(&programs.join("initdb"));
+    initdb.arg("-D").arg(folder.join("data"));
+    initdb.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]);
+    let output = initdb.output().expect("initdb can be started");
+    assert!(output.status.success(), "{output:?}");
+}
+
+fn launch(programs: &Path, folder: &Path, port: u16) -> Child {
+    let log = fs::File::options().create(true).append(true).open(folder.join("log"));
+    let mut server = unprivileged(&programs.join("postgres"));
+    server.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
+    server.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-c", "fsync=off"]);
+    server.stdout(Stdio::null()).stderr(log.expect("room for a log"));
+    server.spawn().expect("the server can be started")
+}
+
+fn log_in(folder: &Path) -> String {
+    fs::read_to_string(folder.join("log")).unwrap_or_default()
+}
