@@ -36,6 +36,9 @@ pub(crate) struct Sight {
     pub occupants: BTreeMap<String, Occupants>,
     /// What each database says of itself, probes included.
     pub databases: BTreeMap<String, DatabaseSight>,
+    /// What each pod of a service that has several says of itself when it is asked inside the pod: `walk`
+    /// meets only one of them. A pod that does not report is left out.
+    pub replicas: BTreeMap<String, PathReport>,
 }
 
 /// What a database server says of its clients and of what it has done since it began.

@@ -58,6 +58,7 @@ impl LocalEnvironment {
             rules: self.rules()?,
             occupants: self.occupants()?,
             databases: BTreeMap::new(),
+            replicas: BTreeMap::new(),
         })
     }
 

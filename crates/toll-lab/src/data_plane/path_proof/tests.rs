@@ -16,6 +16,7 @@ fn sight(walk: Walk, counters: BTreeMap<String, ProxyCounters>) -> Sight {
         rules: BTreeMap::new(),
         occupants: BTreeMap::new(),
         databases: BTreeMap::new(),
+        replicas: BTreeMap::new(),
     }
 }
 
@@ -377,6 +378,7 @@ fn bare_sight(requests: u64) -> Sight {
         rules: BTreeMap::from([("client".into(), String::new())]),
         occupants: BTreeMap::from([("client".into(), alone)]),
         databases: BTreeMap::new(),
+        replicas: BTreeMap::new(),
     }
 }
 

@@ -109,6 +109,7 @@ fn sight(walk: Walk, counters: Counters) -> Sight {
         rules: BTreeMap::new(),
         occupants: BTreeMap::new(),
         databases: BTreeMap::new(),
+        replicas: BTreeMap::new(),
     }
 }
 
