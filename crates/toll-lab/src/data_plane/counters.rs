@@ -1,14 +1,18 @@
-//! What a sidecar has counted, in words that fit any proxy; the adapter of each proxy translates.
+//! What a proxy has counted, in words that fit any proxy; the adapter of each proxy translates.
 
 use std::collections::BTreeMap;
 
-/// Counters of one sidecar since it started. None ever decreases.
+/// Counters of one proxy since it started. None ever decreases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ProxyCounters {
     /// Requests that came in over mTLS.
     pub inbound_mtls: u64,
     /// Requests that came in as plaintext.
     pub inbound_plaintext: u64,
+    /// Connections of a protocol that the proxy does not read, over mTLS.
+    pub tcp_mtls: TcpCounters,
+    /// Such connections as plaintext.
+    pub tcp_plaintext: TcpCounters,
     /// By the name of the called service.
     pub calls: BTreeMap<String, CallCounters>,
 }
@@ -20,12 +24,21 @@ impl ProxyCounters {
     }
 }
 
-/// Counters of one sidecar's calls to one service.
+/// Counters of connections that came in and whose bytes are passed on unread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct TcpCounters {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Bytes that the clients sent.
+    pub received_bytes: u64,
+}
+
+/// Counters of one proxy's calls to one service.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CallCounters {
-    /// Requests sent, those sent again included.
+    /// Requests sent, those sent again included; of a protocol that the proxy does not read, connections.
     pub requests: u64,
-    /// Requests that the sidecar sent again of its own accord.
+    /// Requests that the proxy sent again of its own accord.
     pub retries: u64,
     /// Connections tried.
     pub connections: u64,
@@ -33,4 +46,6 @@ pub(crate) struct CallCounters {
     pub failed_connections: u64,
     /// TLS handshakes that succeeded.
     pub handshakes: u64,
+    /// Bytes sent to the service.
+    pub sent_bytes: u64,
 }

@@ -5,13 +5,23 @@ use std::path::PathBuf;
 
 use super::http::HttpError;
 
-/// Why sidecars cannot be planned, given an identity, or read.
+/// Why proxies cannot be planned, given an identity, or read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DataPlaneError {
-    #[error("no addresses for the pod of service `{service}`")]
-    PodWithoutAddresses { service: String },
+    #[error("no addresses for the pod `{pod}`")]
+    PodWithoutAddresses { pod: String },
     #[error("no listener for the calls of `{caller}` to `{callee}`")]
     CallWithoutListener { caller: String, callee: String },
+    #[error(
+        "`{caller}` calls `{callees}` on port {port}, where only HTTP services can share a listener"
+    )]
+    PortShared { caller: String, port: u16, callees: String },
+    #[error(
+        "the gateway `{gateway}` does not hand requests to exactly one service that speaks HTTP"
+    )]
+    GatewayRoute { gateway: String },
+    #[error("`{caller}` calls the gateway `{gateway}`, which takes requests of the load only")]
+    GatewayCalled { caller: String, gateway: String },
     #[error("the admin socket's path has {length} bytes, a socket's path holds {limit}: {path}")]
     AdminSocketPathTooLong { path: PathBuf, length: usize, limit: usize },
     #[error("cannot write the proxy's configuration as YAML")]
@@ -35,6 +45,9 @@ impl DataPlaneError {
             Self::AdminSocketPathTooLong { .. } => {
                 "set TMPDIR to a folder with a shorter path, for instance /tmp"
             }
+            Self::PortShared { .. } => "give each database a port of its own in the study",
+            Self::GatewayRoute { .. } => "name one of the study's services as the gateway's `to`",
+            Self::GatewayCalled { .. } => "call the service that the gateway hands requests to",
             Self::WriteIdentity { .. } => {
                 "check that the run's folder is writable and its disk is not full"
             }

@@ -17,7 +17,7 @@ use rcgen::{
 };
 
 use super::{Bypass, Capture, DataPlaneError, Topology};
-use crate::deployment::Deployment;
+use crate::deployment::{DataPlane, Deployment};
 
 /// All identities of a run are in this trust domain.
 pub(super) const TRUST_DOMAIN: &str = "cluster.local";
@@ -54,17 +54,21 @@ impl IdentityFiles {
     }
 }
 
-/// Writes an authority and the identity of each service under `dir`.
+/// Writes an authority and the identity of each service under `dir`, gateways and databases included. A bare
+/// deployment has no identities.
 ///
-/// Keys can be read by the sidecars' user only. The authority's own key is forgotten.
+/// Keys can be read by the proxies' user only. The authority's own key is forgotten.
 ///
 /// # Errors
-/// When a certificate cannot be made or a file cannot be written or given to the sidecars' user.
+/// When a certificate cannot be made or a file cannot be written or given to the proxies' user.
 pub(crate) fn issue_identities(
     deployment: &Deployment,
     topology: &Topology,
     dir: &Path,
 ) -> Result<(), DataPlaneError> {
+    if deployment.data_plane == DataPlane::Bare {
+        return Ok(());
+    }
     let files = IdentityFiles::new(dir);
     let owner = proxy_user(topology.capture);
     make_folder(&files.folder, owner)?;
@@ -79,7 +83,7 @@ pub(crate) fn issue_identities(
     Ok(())
 }
 
-/// The user that files must be given to; none when sidecars run as whoever runs toll.
+/// The user that files must be given to; none when proxies run as whoever runs toll.
 fn proxy_user(capture: Capture) -> Option<u32> {
     match capture {
         Capture::Transparent(Bypass::Uid(uid)) => Some(uid),
@@ -149,12 +153,12 @@ mod tests {
     use x509_parser::prelude::*;
 
     use super::*;
-    use crate::fixture::chain;
+    use crate::fixture::{chain, in_mesh};
 
     fn issued(capture: Capture) -> (TempDir, IdentityFiles) {
         let dir = tempfile::tempdir().unwrap();
         let topology = Topology { pods: Vec::new(), load_ip: Ipv4Addr::LOCALHOST, capture };
-        issue_identities(&chain(), &topology, dir.path()).unwrap();
+        issue_identities(&in_mesh(chain()), &topology, dir.path()).unwrap();
         let files = IdentityFiles::new(dir.path());
         (dir, files)
     }
@@ -203,6 +207,15 @@ mod tests {
     fn nobody_but_the_sidecars_user_may_read_a_key() {
         let (_dir, files) = issued(Capture::Explicit);
         assert_eq!(files.key("client").metadata().unwrap().mode() & 0o777, 0o400);
+    }
+
+    #[test]
+    fn a_bare_deployment_has_no_identities() {
+        let dir = tempfile::tempdir().unwrap();
+        let capture = Capture::Explicit;
+        let topology = Topology { pods: Vec::new(), load_ip: Ipv4Addr::LOCALHOST, capture };
+        issue_identities(&chain(), &topology, dir.path()).unwrap();
+        assert!(!IdentityFiles::new(dir.path()).authority().exists());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Turns a deployment and its addresses into what the sidecars need: configuration, identities and redirect
+//! Turns a deployment and its addresses into what its proxies need: configuration, identities and redirect
 //! rules; reads their counters, and judges from those whether the traffic took the claimed path.
 //!
 //! It starts no process and enters no namespace: `local/` does. Each proxy is one module: [`proxy_plans`]
@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
 use crate::Role;
-use crate::deployment::{DataPlane, Deployment, SidecarProxy};
+use crate::deployment::{DataPlane, Deployment, Program, Service, SidecarProxy};
 
 mod counters;
 mod envoy;
@@ -22,7 +22,7 @@ mod path_proof;
 mod probe;
 mod redirect;
 
-pub(crate) use counters::{CallCounters, ProxyCounters};
+pub(crate) use counters::{CallCounters, ProxyCounters, TcpCounters};
 pub(crate) use error::DataPlaneError;
 pub(crate) use identity::issue_identities;
 #[expect(unused_imports, reason = "the local lab fills it as soon as it starts databases")]
@@ -69,7 +69,7 @@ pub(crate) struct PodAddresses {
     pub service: String,
     /// The pod's address.
     pub ip: Ipv4Addr,
-    /// Where the application listens.
+    /// Where the application listens; a gateway's Envoy, too.
     pub app_port: u16,
     /// Where the sidecar takes what the application sends, with transparent capture.
     pub outbound_port: u16,
@@ -115,21 +115,31 @@ pub(crate) struct ProxyPlan {
 /// [`issue_identities`] wrote.
 ///
 /// # Errors
-/// When a socket's path is too long, or the topology lacks a pod or a call.
+/// When a socket's path is too long, the topology lacks a pod or a call, calls cannot share a port, or a
+/// gateway is called or has nowhere to send to.
 pub(crate) fn proxy_plans(
     deployment: &Deployment,
     topology: &Topology,
     dir: &Path,
 ) -> Result<Vec<ProxyPlan>, DataPlaneError> {
-    match deployment.data_plane {
-        DataPlane::Bare => Ok(Vec::new()),
-        DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls } => {
-            envoy::proxy_plans(deployment, mtls, topology, dir)
+    let place = |pod: &str| topology.pods.iter().find(|addresses| addresses.pod == pod);
+    let plan = |(pod, service): (String, &Service)| {
+        let Some(pod) = place(&pod) else {
+            return Some(Err(DataPlaneError::PodWithoutAddresses { pod }));
+        };
+        let at = envoy::Place { deployment, topology, service, pod, dir };
+        match (&service.program, &deployment.data_plane) {
+            (Program::Gateway, _) => Some(envoy::gateway_plan(at)),
+            (_, DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls }) => {
+                Some(envoy::sidecar_plan(at, *mtls))
+            }
+            (_, DataPlane::Bare) => None,
         }
-    }
+    };
+    deployment.pods().into_iter().filter_map(plan).collect()
 }
 
-/// Whether the sidecar takes traffic. A socket that is not there yet means no.
+/// Whether the proxy takes traffic. A socket that is not there yet means no.
 ///
 /// # Errors
 /// When the admin interface answers something that is not HTTP, or not at all for 5 s.
@@ -137,7 +147,7 @@ pub(crate) fn ready(admin_socket: &Path) -> Result<bool, DataPlaneError> {
     envoy::ready(admin_socket)
 }
 
-/// The sidecar's counters. Costs the sidecar up to 1 ms of CPU time: read before and after a window, not in it.
+/// The proxy's counters. Costs the proxy up to 1 ms of CPU time: read before and after a window, not in it.
 ///
 /// # Errors
 /// When the admin interface cannot be reached or read.

@@ -20,8 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Only what [`translate`] reads: the whole list would cost the proxy several times as much.
 const STATS: &str = "/stats?format=json&usedonly&type=Counters\
     &filter=^(http\\.inbound_.*\\.downstream_rq_total\
+    |tcp\\.inbound_.*\\.downstream_cx_(total|rx_bytes_total)\
     |cluster\\.outbound.*\\.(upstream_rq_total|upstream_rq_retry|upstream_cx_total\
-    |upstream_cx_connect_fail|ssl\\.handshake))$";
+    |upstream_cx_connect_fail|upstream_cx_tx_bytes_total|ssl\\.handshake))$";
 
 /// Whether the Envoy is live. A socket that is not there yet means no.
 pub(in crate::data_plane) fn ready(socket: &Path) -> Result<bool, DataPlaneError> {
@@ -49,32 +50,55 @@ struct Stat {
     value: u64,
 }
 
+/// How to get at one counter.
+type Field<T> = fn(&mut T) -> &mut u64;
+
+/// By what comes in: the name under `http.` or `tcp.`.
+const INBOUND: [(&str, &str, &str, Field<ProxyCounters>); 6] = [
+    ("http.", INBOUND_MTLS, ".downstream_rq_total", |c| &mut c.inbound_mtls),
+    ("http.", INBOUND_PLAINTEXT, ".downstream_rq_total", |c| &mut c.inbound_plaintext),
+    ("tcp.", INBOUND_MTLS, ".downstream_cx_total", |c| &mut c.tcp_mtls.connections),
+    ("tcp.", INBOUND_MTLS, ".downstream_cx_rx_bytes_total", |c| &mut c.tcp_mtls.received_bytes),
+    ("tcp.", INBOUND_PLAINTEXT, ".downstream_cx_total", |c| &mut c.tcp_plaintext.connections),
+    ("tcp.", INBOUND_PLAINTEXT, ".downstream_cx_rx_bytes_total", |c| {
+        &mut c.tcp_plaintext.received_bytes
+    }),
+];
+
+/// By the end of a cluster's counter.
+const CALLS: [(&str, Field<CallCounters>); 6] = [
+    (".upstream_rq_total", |call| &mut call.requests),
+    (".upstream_rq_retry", |call| &mut call.retries),
+    (".upstream_cx_total", |call| &mut call.connections),
+    (".upstream_cx_connect_fail", |call| &mut call.failed_connections),
+    (".upstream_cx_tx_bytes_total", |call| &mut call.sent_bytes),
+    (".ssl.handshake", |call| &mut call.handshakes),
+];
+
 /// A counter that is not listed was never used, so it is zero.
 fn translate(stats: &Stats) -> ProxyCounters {
     let mut counters = ProxyCounters::default();
     for Stat { name, value } in &stats.stats {
-        if let Some(rest) = name.strip_prefix("cluster.") {
-            count_call(&mut counters.calls, rest, *value);
-        } else if *name == format!("http.{INBOUND_MTLS}.downstream_rq_total") {
-            counters.inbound_mtls = *value;
-        } else if *name == format!("http.{INBOUND_PLAINTEXT}.downstream_rq_total") {
-            counters.inbound_plaintext = *value;
+        match name.strip_prefix("cluster.") {
+            Some(stat) => count_call(&mut counters.calls, stat, *value),
+            None => count_inbound(&mut counters, name, *value),
         }
     }
     counters
 }
 
+fn count_inbound(counters: &mut ProxyCounters, stat: &str, value: u64) {
+    for (layer, chain, counter, field) in INBOUND {
+        let rest = stat.strip_prefix(layer).and_then(|rest| rest.strip_prefix(chain));
+        if rest == Some(counter) {
+            *field(counters) = value;
+        }
+    }
+}
+
 /// `stat` is `<cluster>.<counter>`; neither service names nor Envoy's counters have to be free of dots.
 fn count_call(calls: &mut BTreeMap<String, CallCounters>, stat: &str, value: u64) {
-    type Field = fn(&mut CallCounters) -> &mut u64;
-    const FIELDS: [(&str, Field); 5] = [
-        (".upstream_rq_total", |call| &mut call.requests),
-        (".upstream_rq_retry", |call| &mut call.retries),
-        (".upstream_cx_total", |call| &mut call.connections),
-        (".upstream_cx_connect_fail", |call| &mut call.failed_connections),
-        (".ssl.handshake", |call| &mut call.handshakes),
-    ];
-    for (suffix, field) in FIELDS {
+    for (suffix, field) in CALLS {
         if let Some(callee) = stat.strip_suffix(suffix).and_then(callee_of) {
             *field(calls.entry(callee.to_owned()).or_default()) = value;
         }
@@ -116,6 +140,7 @@ fn failed(socket: &Path, path: &'static str, source: HttpError) -> DataPlaneErro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data_plane::TcpCounters;
 
     fn translated(stats: &[(&str, u64)]) -> ProxyCounters {
         let stats = stats.iter().map(|(name, value)| Stat { name: (*name).into(), value: *value });
@@ -129,6 +154,18 @@ mod tests {
             ("http.inbound_plaintext.downstream_rq_total", 3),
         ]);
         assert_eq!((counters.inbound_mtls, counters.inbound_plaintext), (7, 3));
+    }
+
+    #[test]
+    fn connections_that_nobody_reads_are_counted_apart_from_requests() {
+        let counters = translated(&[
+            ("tcp.inbound_mtls.downstream_cx_total", 16),
+            ("tcp.inbound_mtls.downstream_cx_rx_bytes_total", 4096),
+            ("tcp.inbound_plaintext.downstream_cx_total", 1),
+        ]);
+        assert_eq!(counters.tcp_mtls, TcpCounters { connections: 16, received_bytes: 4096 });
+        assert_eq!(counters.tcp_plaintext.connections, 1);
+        assert_eq!((counters.inbound_mtls, counters.inbound_plaintext), (0, 0));
     }
 
     #[test]

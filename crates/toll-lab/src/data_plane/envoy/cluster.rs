@@ -16,12 +16,13 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Sends to one fixed address.
-    pub(super) fn to(name: &str, address: SocketAddrV4) -> Self {
-        let endpoint = json!({"endpoint": {"address": socket_address(address)}});
+    /// Sends to these addresses in turn (`ROUND_ROBIN` is Envoy's default policy).
+    pub(super) fn to(name: &str, addresses: &[SocketAddrV4]) -> Self {
+        let endpoint = |address| json!({"endpoint": {"address": socket_address(address)}});
+        let endpoints: Vec<Value> = addresses.iter().copied().map(endpoint).collect();
         let mut cluster = Self::named(name, "STATIC");
         cluster.fields["load_assignment"] =
-            json!({"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]});
+            json!({"cluster_name": name, "endpoints": [{"lb_endpoints": endpoints}]});
         cluster
     }
 

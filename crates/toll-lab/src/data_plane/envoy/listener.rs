@@ -12,6 +12,8 @@ use crate::data_plane::path_proof::SIDECAR_SERVER;
 pub(super) enum Direction {
     Inbound,
     Outbound,
+    /// Into a gateway, from outside of the mesh.
+    Edge,
 }
 
 /// A listener without any special way to get at connections; callers add such fields.
@@ -25,7 +27,8 @@ pub(super) fn listener(
         "name": name,
         "traffic_direction": match direction {
             Direction::Inbound => "INBOUND",
-            Direction::Outbound => "OUTBOUND",
+            // Istio calls a gateway's listeners outbound, too.
+            Direction::Outbound | Direction::Edge => "OUTBOUND",
         },
         "address": socket_address(address),
         "filter_chains": filter_chains,
@@ -85,7 +88,8 @@ pub(super) fn http_connection_manager(
         "codec_type": "AUTO",
         "server_name": SIDECAR_SERVER,
         "normalize_path": true,
-        "use_remote_address": false,
+        // Only at the edge is the address of the connection that of the client.
+        "use_remote_address": direction == Direction::Edge,
         "stream_idle_timeout": "0s",
         "route_config": {"name": stat_prefix, "virtual_hosts": virtual_hosts},
         "http_filters": http_filters(),

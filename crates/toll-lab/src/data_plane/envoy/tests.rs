@@ -129,7 +129,8 @@ fn two_services_on_one_port_share_a_listener_and_are_told_apart_by_host() {
     deployment.services.push(other);
     let mut topology = pods(Bypass::Uid(1337));
     let mut pod = topology.pods[1].clone();
-    (pod.service, pod.ip) = ("other".into(), Ipv4Addr::new(10, 77, 0, 4));
+    (pod.pod, pod.service) = ("other".into(), "other".into());
+    pod.ip = Ipv4Addr::new(10, 77, 0, 4);
     topology.pods.push(pod);
 
     let config = &proxy_plans(&deployment, &topology, Path::new("/run/x")).unwrap()[0].config;

@@ -1,37 +1,75 @@
-//! The two TLS contexts of a mesh: what a sidecar shows and demands as a server and as a client.
+//! The two TLS contexts of a mesh: what a proxy shows and demands as a server and as a client.
 
 use serde_json::{Value, json};
 
-use super::{bootstrap::path_text, typed};
+use super::bootstrap::path_text;
+use super::call::Call;
+use super::typed;
 use crate::data_plane::identity::{IdentityFiles, TRUST_DOMAIN, spiffe_id};
+use crate::deployment::Service;
 
-/// What Istio's sidecars offer in ALPN, by which an inbound sidecar knows them from other TLS clients.
-pub(super) const MESH_ALPN: [&str; 5] =
-    ["istio", "istio-peer-exchange", "istio-http/1.0", "istio-http/1.1", "istio-h2"];
+/// What proxies take a service's traffic for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    Http,
+    /// Bytes that no proxy reads.
+    Tcp,
+}
+
+impl Protocol {
+    pub(super) fn of(service: &Service) -> Self {
+        if service.program.is_database() { Self::Tcp } else { Self::Http }
+    }
+
+    /// What Istio's proxies offer in ALPN, by which an inbound sidecar knows them from other TLS clients.
+    pub(super) fn callers_alpn(self) -> &'static [&'static str] {
+        match self {
+            Self::Http => {
+                &["istio", "istio-peer-exchange", "istio-http/1.0", "istio-http/1.1", "istio-h2"]
+            }
+            Self::Tcp => &["istio-peer-exchange", "istio"],
+        }
+    }
+
+    /// What a calling proxy offers.
+    ///
+    /// For HTTP the offer holds no HTTP/2: Istio keeps the application's HTTP/1.1 between sidecars by default.
+    fn offered_alpn(self) -> &'static [&'static str] {
+        match self {
+            Self::Http => &["istio-http/1.1", "istio", "http/1.1"],
+            Self::Tcp => self.callers_alpn(),
+        }
+    }
+
+    /// What an inbound sidecar agrees to.
+    fn accepted_alpn(self) -> &'static [&'static str] {
+        match self {
+            Self::Http => &["h2", "http/1.1"],
+            Self::Tcp => &["istio-peer-exchange", "h2", "http/1.1"],
+        }
+    }
+}
 
 /// Accepts any service of the trust domain, and nobody without a certificate.
-pub(super) fn downstream(files: &IdentityFiles, service: &str) -> Value {
+pub(super) fn downstream(files: &IdentityFiles, service: &str, protocol: Protocol) -> Value {
     let anyone = json!({"prefix": format!("spiffe://{TRUST_DOMAIN}/")});
     transport_socket(
         "DownstreamTlsContext",
         json!({
             "require_client_certificate": true,
-            "common_tls_context": common(files, service, &["h2", "http/1.1"], anyone),
+            "common_tls_context": common(files, service, protocol.accepted_alpn(), anyone),
         }),
     )
 }
 
-/// Connects as `service` to exactly `peer`.
-///
-/// The offer in ALPN holds no HTTP/2: Istio keeps the application's HTTP/1.1 between sidecars by default.
-pub(super) fn upstream(files: &IdentityFiles, service: &str, peer: &str, port: u16) -> Value {
-    let exactly = json!({"exact": spiffe_id(peer)});
-    let offer = ["istio-http/1.1", "istio", "http/1.1"];
+/// Connects as `caller` to exactly the called service.
+pub(super) fn upstream(files: &IdentityFiles, caller: &str, call: &Call<'_>) -> Value {
+    let exactly = json!({"exact": spiffe_id(call.callee)});
     transport_socket(
         "UpstreamTlsContext",
         json!({
-            "sni": format!("outbound_.{port}_._.{peer}"),
-            "common_tls_context": common(files, service, &offer, exactly),
+            "sni": format!("outbound_.{}_._.{}", call.port, call.callee),
+            "common_tls_context": common(files, caller, call.protocol.offered_alpn(), exactly),
         }),
     )
 }
