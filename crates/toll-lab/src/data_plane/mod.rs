@@ -16,13 +16,15 @@ use crate::deployment::{DataPlane, Deployment, Program, Service, SidecarProxy};
 mod counters;
 mod envoy;
 mod error;
+#[cfg(test)]
+mod fixture;
 mod http;
 mod identity;
 mod path_proof;
 mod probe;
 mod redirect;
 
-pub(crate) use counters::{CallCounters, ProxyCounters, TcpCounters};
+pub(crate) use counters::{CallCounters, ProxyCounters};
 pub(crate) use error::DataPlaneError;
 pub(crate) use identity::issue_identities;
 #[expect(unused_imports, reason = "the local lab fills it as soon as it starts databases")]

@@ -124,6 +124,7 @@ fn requests_that_the_load_did_not_send_break_the_bare_proof() {
     assert_eq!(
         broken(&proof),
         [
+            ("no request crossed a sidecar", "1"),
             ("client: the application got exactly the requests that were sent", "1"),
             ("client: no request bore the mark of a proxy", "1"),
             ("server: the application got exactly the requests that were sent", "1"),

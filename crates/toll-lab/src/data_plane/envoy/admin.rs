@@ -140,7 +140,7 @@ fn failed(socket: &Path, path: &'static str, source: HttpError) -> DataPlaneErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data_plane::TcpCounters;
+    use crate::data_plane::counters::TcpCounters;
 
     fn translated(stats: &[(&str, u64)]) -> ProxyCounters {
         let stats = stats.iter().map(|(name, value)| Stat { name: (*name).into(), value: *value });

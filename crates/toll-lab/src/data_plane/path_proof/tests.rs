@@ -1,8 +1,13 @@
 use serde_json::json;
 
+use super::bare::SHARED_NETWORK;
+use super::expected::Bounds;
 use super::*;
-use crate::data_plane::{Bypass, Capture, PodAddresses};
+use crate::data_plane::{Bypass, CallCounters, PodAddresses};
+use crate::deployment::{DataPlane, Mtls};
 use crate::fixture::{chain, in_mesh};
+
+mod customer;
 
 const REQUESTS: u64 = 1000;
 
@@ -100,7 +105,7 @@ fn sidecar_walk(requests: u64) -> Walk {
         "calls": [{
             "service": "server", "peer": "127.0.0.6:40001",
             "headers": {"x-forwarded-client-cert": certificate}, "calls": [],
-            "requests": requests, "marked": requests,
+            "requests": requests, "marked": requests, "certified": requests,
         }],
     });
     Walk { server: Some("istio-envoy".into()), report: serde_json::from_value(report).unwrap() }
@@ -135,19 +140,37 @@ fn a_permissive_mesh_proves_its_path() {
 #[test]
 fn one_request_too_few_at_the_entry_fails() {
     let seen = Sidecars::strict().after("client", |c| c.inbound_plaintext -= 1);
-    assert_eq!(seen.failed(), ["client sidecar, inbound: every request came from the load"]);
+    assert_eq!(
+        seen.failed(),
+        [
+            "every request crossed 3 sidecars",
+            "client sidecar, inbound: every request came from the load"
+        ]
+    );
 }
 
 #[test]
 fn one_request_too_many_behind_the_entry_fails() {
     let seen = Sidecars::strict().after("server", |c| c.inbound_mtls += 1);
-    assert_eq!(seen.failed(), ["server sidecar, inbound: every request came over mTLS"]);
+    assert_eq!(
+        seen.failed(),
+        [
+            "every request crossed 3 sidecars",
+            "server sidecar, inbound: every request came over mTLS"
+        ]
+    );
 }
 
 #[test]
 fn one_call_too_few_fails() {
     let seen = Sidecars::strict().call_after(|call| call.requests -= 1);
-    assert_eq!(seen.failed(), ["client sidecar, outbound: every call to server was counted"]);
+    assert_eq!(
+        seen.failed(),
+        [
+            "every request crossed 3 sidecars",
+            "client sidecar, outbound: every call to server was counted"
+        ]
+    );
 }
 
 #[test]
@@ -155,7 +178,7 @@ fn a_request_that_the_sidecar_sent_again_may_be_counted_twice() {
     let seen = Sidecars::strict()
         .call_after(|call| (call.requests, call.retries) = (call.requests + 1, 1))
         .after("server", |c| c.inbound_mtls += 1)
-        .reported("server", |r| (r.requests, r.marked) = (r.requests + 1, r.marked + 1));
+        .reported("server", |r| (r.requests, r.certified) = (r.requests + 1, r.certified + 1));
     assert_eq!(seen.failed(), [""; 0]);
 }
 
@@ -170,7 +193,7 @@ fn requests_before_the_window_do_not_count() {
 fn a_sidecar_that_was_restarted_in_the_window_has_no_counters() {
     let seen = Sidecars::strict().after("server", |c| c.inbound_mtls = 3);
     let proof = seen.proof();
-    let claim = proof.claims.iter().find(|claim| !claim.holds).unwrap();
+    let claim = proof.claims.iter().rfind(|claim| !claim.holds).unwrap();
     assert_eq!(claim.seen, "no counters");
 }
 
@@ -181,9 +204,10 @@ fn a_bypassed_mesh_counts_nothing_and_fails() {
     assert_eq!(
         seen.failed(),
         [
+            "every request crossed 3 sidecars",
             "client sidecar, inbound: every request came from the load",
             "client sidecar, outbound: every call to server was counted",
-            "server sidecar, inbound: every request came over mTLS",
+            "server sidecar, inbound: every request came over mTLS"
         ]
     );
 }
@@ -191,7 +215,13 @@ fn a_bypassed_mesh_counts_nothing_and_fails() {
 #[test]
 fn plaintext_between_sidecars_fails() {
     let seen = Sidecars::strict().after("server", |c| c.inbound_plaintext += 1);
-    assert_eq!(seen.failed(), ["server sidecar, inbound: no request came as plaintext"]);
+    assert_eq!(
+        seen.failed(),
+        [
+            "every request crossed 3 sidecars",
+            "server sidecar, inbound: no request came as plaintext"
+        ]
+    );
 }
 
 #[test]
@@ -274,7 +304,7 @@ fn a_service_that_reports_only_before_the_load_fails() {
         seen.failed(),
         [
             "server: the application got exactly the requests that were sent",
-            "server: every request bore the mark of a sidecar",
+            "server: every request bore its caller's certificate",
             "client to server: the service reports the probe",
         ]
     );
@@ -286,7 +316,8 @@ fn requests_that_reach_an_application_past_its_sidecar_fail() {
     assert_eq!(unmarked.failed(), ["client: every request bore the mark of a sidecar"]);
     for (change, count) in [("too few", u64::MAX), ("too many", 1)] {
         let seen = Sidecars::strict().reported("server", |r| {
-            (r.requests, r.marked) = (r.requests.wrapping_add(count), r.marked.wrapping_add(count));
+            r.requests = r.requests.wrapping_add(count);
+            r.certified = r.certified.wrapping_add(count);
         });
         let exactly = "server: the application got exactly the requests that were sent";
         assert_eq!(seen.failed(), [exactly], "one {change}");
@@ -314,9 +345,9 @@ fn a_service_that_is_called_by_two_is_expected_to_get_both_calls() {
     middle.name = "middle".into();
     deployment.services.push(middle);
     deployment.services[0].calls.push("middle".into());
-    let expected = Expected::new(&deployment, 10);
-    assert_eq!(expected.requests_to("server"), 20);
-    assert_eq!(expected.calls(&deployment.services[0], "middle"), 10);
+    let expected = Expected::of(&deployment, 10);
+    assert_eq!(expected.arrivals("server"), Bounds::exactly(20));
+    assert_eq!(expected.calls(&deployment.services[0], "middle"), Bounds::exactly(10));
 }
 
 /// What a bare `chain()` in pods shows when all is well.
@@ -421,7 +452,8 @@ fn a_header_that_a_proxy_adds_fails_the_bare_path() {
 fn one_request_of_the_load_that_a_proxy_marked_fails_the_bare_path() {
     for service in ["client", "server"] {
         let seen = Alone::in_pods().reported(service, |report| report.marked += 1);
-        assert_eq!(seen.failed(), [format!("{service}: no request bore the mark of a proxy")]);
+        let marked = format!("{service}: no request bore the mark of a proxy");
+        assert_eq!(seen.failed(), ["no request crossed a sidecar", &marked]);
     }
 }
 

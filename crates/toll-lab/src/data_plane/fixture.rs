@@ -1,0 +1,92 @@
+//! An application with all that a graph can hold, for the tests of the data plane.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use super::{Capture, PodAddresses, Topology};
+use crate::deployment::{Deployment, Postgres, Program, Queries, Service};
+use crate::fixture::chain;
+
+/// `ingress:8080` hands to `customer:8081`, that calls `person:8082`, that calls `name:8083`, that asks
+/// `postgres:5432`; no data plane.
+pub(super) fn customer() -> Deployment {
+    let chain = chain();
+    let service = |name: &str, port: u16, calls: &[&str]| Service {
+        name: name.into(),
+        port,
+        calls: calls.iter().map(|callee| (*callee).into()).collect(),
+        ..chain.services[0].clone()
+    };
+    let of = |service: Service, program: Program| Service { program, ..service };
+    let mut name = service("name", 8083, &["postgres"]);
+    if let Program::BuiltIn(behaviour) = &mut name.program {
+        behaviour.queries = Some(Queries {
+            database: "postgres".into(),
+            connections: 16,
+            read: "SELECT 1".into(),
+            write: Some("INSERT INTO customers SELECT $1::text".into()),
+        });
+    }
+    let written = Some("SELECT count(*), count(DISTINCT id) FROM customers".into());
+    let postgres = Program::Postgres(Postgres { seed: String::new(), written });
+    Deployment {
+        entry: "ingress".into(),
+        services: vec![
+            of(service("ingress", 8080, &["customer"]), Program::Gateway),
+            service("customer", 8081, &["person"]),
+            service("person", 8082, &["name"]),
+            name,
+            of(service("postgres", 5432, &[]), postgres),
+        ],
+        ..chain
+    }
+}
+
+/// The same with so many pods of `service`.
+pub(super) fn with_replicas(
+    mut deployment: Deployment,
+    service: &str,
+    replicas: usize,
+) -> Deployment {
+    let found = deployment.services.iter_mut().find(|s| s.name == service);
+    found.expect("the service is there").replicas = replicas;
+    deployment
+}
+
+/// A pod of its own for each, at 10.77.0.2 and up.
+pub(super) fn in_pods(deployment: &Deployment, capture: Capture) -> Topology {
+    let pod = |(last, (pod, service)): (u8, (String, &Service))| PodAddresses {
+        pod,
+        service: service.name.clone(),
+        ip: Ipv4Addr::new(10, 77, 0, last),
+        app_port: service.port,
+        outbound_port: 15001,
+        inbound_port: 15006,
+        calls: BTreeMap::new(),
+    };
+    Topology {
+        pods: (2..).zip(deployment.pods()).map(pod).collect(),
+        load_ip: Ipv4Addr::new(10, 77, 0, 1),
+        capture,
+    }
+}
+
+/// Everything at `ip`: the programs at their ports, the sidecars from `sidecars` on.
+pub(super) fn on_loopback(deployment: &Deployment, ip: Ipv4Addr, sidecars: u16) -> Topology {
+    let mut free = sidecars..;
+    let mut next = || free.next().expect("ports do not run out");
+    let pod = |(pod, service): (String, &Service)| PodAddresses {
+        pod,
+        service: service.name.clone(),
+        ip,
+        app_port: service.port,
+        outbound_port: 15001,
+        inbound_port: if service.program.takes_sidecar() { next() } else { service.port },
+        calls: service.calls.iter().map(|c| (c.clone(), SocketAddrV4::new(ip, next()))).collect(),
+    };
+    Topology {
+        pods: deployment.pods().into_iter().map(pod).collect(),
+        load_ip: Ipv4Addr::LOCALHOST,
+        capture: Capture::Explicit,
+    }
+}

@@ -1,0 +1,130 @@
+//! What built-in services count themselves: all requests that they got, and those that bore a proxy's mark.
+
+use super::Window;
+use super::claims::count_claim;
+use super::crossing::inbound;
+use super::expected::{Bounds, Expected};
+use crate::data_plane::probe::PathReport;
+use crate::deployment::Service;
+use crate::proof::Claim;
+
+/// A service with several pods is expected to use all of them when each should get this many requests.
+const FAIR_SHARE: u64 = 10;
+
+/// What the requests that a service gets must bear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    OfSidecar,
+    OfNobody,
+}
+
+/// Claims for each service that reports, and why there are none for some.
+pub(super) fn judge(
+    seen: &Window<'_>,
+    expected: &Expected<'_>,
+    reporting: &[&str],
+    mark: Mark,
+) -> (Vec<Claim>, Vec<String>) {
+    let services = reporting.iter().filter_map(|name| seen.deployment.service(name));
+    let (asked, silent): (Vec<&Service>, Vec<&Service>) =
+        services.partition(|service| can_be_asked(seen, &service.name));
+    let mut claims = Vec::new();
+    for service in asked {
+        claims.push(got_claim(seen, expected, service));
+        claims.push(mark_claim(seen, service, mark));
+    }
+    let several = seen.deployment.services.iter().filter(|s| s.replicas > 1);
+    claims.extend(several.filter_map(|service| each_pod_claim(seen, expected, service)));
+    let left_out = silent.iter().map(|service| {
+        format!("{}: its pods were not asked one by one for what they have counted", service.name)
+    });
+    (claims, left_out.collect())
+}
+
+/// Whether a service's pods can be judged: one walk meets one pod, several must have been asked inside.
+pub(super) fn can_be_asked(seen: &Window<'_>, service: &str) -> bool {
+    let pods = seen.pods_of(service);
+    let asked = |pod: &String| {
+        seen.before.replicas.contains_key(pod) || seen.after.replicas.contains_key(pod)
+    };
+    pods.len() == 1 || pods.iter().any(asked)
+}
+
+fn got_claim(seen: &Window<'_>, expected: &Expected<'_>, service: &Service) -> Claim {
+    let name = &service.name;
+    let claim = format!("{name}: the application got exactly the requests that were sent");
+    count_claim(claim, expected.arrivals(name), growth(seen, service, |report| report.requests))
+}
+
+/// Only who came over mTLS has a certificate, whereas a gateway's headers are on requests in every variant.
+fn mark_claim(seen: &Window<'_>, service: &Service, mark: Mark) -> Claim {
+    let name = &service.name;
+    let from_load = *name == seen.deployment.entry;
+    let marked = growth(seen, service, |report| report.marked);
+    let certified = growth(seen, service, |report| report.certified);
+    let all = Bounds::exactly(growth(seen, service, |report| report.requests).unwrap_or(0));
+    let none = Bounds::exactly(0);
+    let (what, bounds, count) = match mark {
+        Mark::OfSidecar if from_load => ("every request bore the mark of a sidecar", all, marked),
+        Mark::OfSidecar => ("every request bore its caller's certificate", all, certified),
+        Mark::OfNobody if seen.is_behind_gateway() => {
+            ("no request bore a caller's certificate", none, certified)
+        }
+        Mark::OfNobody => ("no request bore the mark of a proxy", none, marked),
+    };
+    count_claim(format!("{name}: {what}"), bounds, count)
+}
+
+/// Requests that a sidecar has marked where there should be none; none when they are not known.
+pub(super) fn marked_by_sidecars(seen: &Window<'_>, service: &str) -> Option<u64> {
+    let pick: fn(&PathReport) -> u64 =
+        if seen.is_behind_gateway() { |r| r.certified } else { |r| r.marked };
+    growth(seen, seen.deployment.service(service)?, pick)
+}
+
+fn each_pod_claim(seen: &Window<'_>, expected: &Expected<'_>, service: &Service) -> Option<Claim> {
+    let requests = expected.arrivals(&service.name).least;
+    if service.program.is_database() || requests < FAIR_SHARE * service.replicas as u64 {
+        return None;
+    }
+    let pods = seen.pods_of(&service.name);
+    let proxied = pods.iter().any(|pod| seen.after.counters.contains_key(pod));
+    if !proxied && !can_be_asked(seen, &service.name) {
+        return None;
+    }
+    let share = |pod: &String| match proxied {
+        true => seen.pod_growth(pod, inbound),
+        false => pod_growth(seen, service, pod, |report| report.requests),
+    };
+    let shares: Vec<Option<u64>> = pods.iter().map(share).collect();
+    let text = |(pod, share): (&String, &Option<u64>)| match share {
+        Some(count) => format!("{pod} {count}"),
+        None => format!("{pod} no counters"),
+    };
+    let seen: Vec<String> = pods.iter().zip(&shares).map(text).collect();
+    Some(Claim {
+        claim: format!("{}: each of its {} pods got requests", service.name, pods.len()),
+        expected: "at least 1 each".to_owned(),
+        seen: seen.join(", "),
+        holds: shares.iter().all(|share| share.is_some_and(|count| count > 0)),
+    })
+}
+
+/// By how much a service's own count rose, its pods added up; none without two reports or after a restart.
+fn growth(seen: &Window<'_>, service: &Service, pick: fn(&PathReport) -> u64) -> Option<u64> {
+    let pods = seen.pods_of(&service.name);
+    pods.iter().map(|pod| pod_growth(seen, service, pod, pick)).sum()
+}
+
+fn pod_growth(
+    seen: &Window<'_>,
+    service: &Service,
+    pod: &str,
+    pick: fn(&PathReport) -> u64,
+) -> Option<u64> {
+    let [before, after] = [seen.before, seen.after].map(|sight| match service.replicas {
+        0 | 1 => sight.walk.report.as_ref().and_then(|report| report.of(&service.name)),
+        _ => sight.replicas.get(pod),
+    });
+    pick(after?).checked_sub(pick(before?))
+}
