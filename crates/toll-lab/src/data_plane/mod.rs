@@ -27,7 +27,10 @@ mod redirect;
 pub(crate) use counters::{CallCounters, ProxyCounters};
 pub(crate) use error::DataPlaneError;
 pub(crate) use identity::issue_identities;
-#[expect(unused_imports, reason = "the local lab fills it as soon as it starts databases")]
+#[cfg_attr(
+    not(test),
+    expect(unused_imports, reason = "the local lab fills it as soon as it starts databases")
+)]
 pub(crate) use path_proof::DatabaseSight;
 pub(crate) use path_proof::{Occupants, Sight, Window, prove_bare, prove_sidecars};
 pub(crate) use probe::{PathReport, Plaintext, Walk};

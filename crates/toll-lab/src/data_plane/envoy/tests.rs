@@ -8,10 +8,11 @@ use crate::data_plane::{
     Bypass, Capture, DataPlaneError, PodAddresses, ProxyPlan, Topology, issue_identities,
     proxy_plans,
 };
-use crate::deployment::{DataPlane, Deployment, Mtls, SidecarProxy};
+use crate::deployment::{DataPlane, Deployment, Mtls, Service, SidecarProxy};
 use crate::fixture::{chain, in_mesh};
 use crate::parts::{self, Fetch, Part, PartError};
 
+mod graph;
 mod traffic;
 
 /// The Envoy to test with, or a visible skip when there is none. One that does not work is no reason to skip.

@@ -10,6 +10,9 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
+
+mod graph;
+
 use crate::data_plane::{
     Plaintext, ProxyCounters, Sight, Walk, Window, counters, prove_sidecars, ready,
 };
@@ -30,12 +33,48 @@ enum Fault {
     Impostor,
 }
 
+/// Proxies that run. They end with it.
+struct Proxies {
+    plans: Vec<ProxyPlan>,
+    children: Vec<Child>,
+}
+
+impl Proxies {
+    fn start(envoy: &Part, plans: Vec<ProxyPlan>, dir: &Path) -> Self {
+        let children = plans.iter().map(|plan| start(envoy, plan, dir)).collect();
+        let proxies = Self { plans, children };
+        proxies.wait_until_ready();
+        proxies
+    }
+
+    fn wait_until_ready(&self) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !self.plans.iter().all(|plan| ready(&plan.admin_socket).unwrap()) {
+            assert!(Instant::now() < deadline, "the proxies are not ready after 20 s");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        let read = |plan: &ProxyPlan| (plan.pod.clone(), counters(&plan.admin_socket).unwrap());
+        self.plans.iter().map(read).collect()
+    }
+}
+
+impl Drop for Proxies {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// The sidecars of `chain()`, and its two applications as threads of this test.
 struct Mesh {
     deployment: Deployment,
     topology: Topology,
-    plans: Vec<ProxyPlan>,
-    sidecars: Vec<Child>,
+    sidecars: Proxies,
     _dir: TempDir,
 }
 
@@ -50,7 +89,7 @@ impl Mesh {
             give_the_server_the_clients_identity(dir.path());
         }
         let plans = proxy_plans(&deployment, &topology, dir.path()).unwrap();
-        let sidecars = plans.iter().map(|plan| start(envoy, plan, dir.path())).collect();
+        let sidecars = Proxies::start(envoy, plans, dir.path());
         let [client, server] = apps;
         let callee = match fault {
             Fault::Bypass => SocketAddrV4::new(Ipv4Addr::LOCALHOST, port(&server)),
@@ -58,22 +97,7 @@ impl Mesh {
         };
         std::thread::spawn(move || serve(&server, "server", None));
         std::thread::spawn(move || serve(&client, "client", Some(callee)));
-        let mesh = Self { deployment, topology, plans, sidecars, _dir: dir };
-        mesh.wait_until_ready();
-        mesh
-    }
-
-    fn wait_until_ready(&self) {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while !self.plans.iter().all(|plan| ready(&plan.admin_socket).unwrap()) {
-            assert!(Instant::now() < deadline, "the sidecars are not ready after 20 s");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn counters(&self) -> Counters {
-        let read = |plan: &ProxyPlan| (plan.pod.clone(), counters(&plan.admin_socket).unwrap());
-        self.plans.iter().map(read).collect()
+        Self { deployment, topology, sidecars, _dir: dir }
     }
 
     fn front(&self, pod: usize) -> SocketAddrV4 {
@@ -82,11 +106,11 @@ impl Mesh {
 
     fn prove(&self, requests: u64) -> Proof {
         let walk = self.walk();
-        let before = sight(walk, self.counters());
+        let before = sight(walk, self.sidecars.counters());
         for _ in 0..requests {
             get(self.front(0), "").expect("the entry answers");
         }
-        let counters = self.counters();
+        let counters = self.sidecars.counters();
         let after = sight(self.walk(), counters);
         let plaintext =
             get(self.front(1), "").map_or(Plaintext::Closed, |_| Plaintext::Answered(200));
@@ -110,15 +134,6 @@ fn sight(walk: Walk, counters: Counters) -> Sight {
         occupants: BTreeMap::new(),
         databases: BTreeMap::new(),
         replicas: BTreeMap::new(),
-    }
-}
-
-impl Drop for Mesh {
-    fn drop(&mut self) {
-        for sidecar in &mut self.sidecars {
-            let _ = sidecar.kill();
-            let _ = sidecar.wait();
-        }
     }
 }
 
@@ -147,13 +162,13 @@ fn port(listener: &TcpListener) -> u16 {
 fn address_of_its_own() -> Ipv4Addr {
     static MESHES: AtomicU32 = AtomicU32::new(1);
     let mesh = MESHES.fetch_add(1, Ordering::Relaxed);
-    assert!(mesh < 8, "three bits are left beside those of the process id");
-    Ipv4Addr::from_bits((127 << 24) | (mesh << 21) | (std::process::id() % (1 << 21)))
+    assert!(mesh < 16, "four bits are left beside those of the process id");
+    Ipv4Addr::from_bits((127 << 24) | (mesh << 20) | (std::process::id() % (1 << 20)))
 }
 
 /// Answers every request with a path report, one request a connection.
 fn serve(listener: &TcpListener, name: &str, callee: Option<SocketAddrV4>) {
-    let (mut requests, mut marked) = (0, 0);
+    let (mut requests, mut marked, mut certified) = (0, 0, 0);
     for stream in listener.incoming() {
         let mut stream = stream.unwrap();
         let peer = stream.peer_addr().unwrap();
@@ -161,18 +176,23 @@ fn serve(listener: &TcpListener, name: &str, callee: Option<SocketAddrV4>) {
         let probe = headers.contains_key("x-toll-probe");
         requests += u64::from(!probe);
         marked += u64::from(!probe && headers.contains_key("x-forwarded-proto"));
+        certified += u64::from(!probe && headers.contains_key("x-forwarded-client-cert"));
         let answers = callee.into_iter().filter_map(|to| get(to, if probe { PROBE } else { "" }));
         let calls: Vec<serde_json::Value> =
             answers.map(|(_, body)| serde_json::from_str(&body).unwrap_or_default()).collect();
         let report = json!({
             "service": name, "peer": peer, "headers": headers,
-            "requests": requests, "marked": marked, "calls": calls,
+            "requests": requests, "marked": marked, "certified": certified, "calls": calls,
         });
-        let report = report.to_string();
-        let length = report.len();
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n");
-        let _ = write!(stream, "{head}\r\n{report}");
+        answer(&mut stream, &report);
     }
+}
+
+fn answer(stream: &mut TcpStream, report: &serde_json::Value) {
+    let report = report.to_string();
+    let length = report.len();
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n");
+    let _ = write!(stream, "{head}\r\n{report}");
 }
 
 fn headers(request: &mut impl BufRead) -> BTreeMap<String, String> {
@@ -221,10 +241,11 @@ fn a_call_past_the_sidecars_fails_the_proof() {
     assert_eq!(
         failed(&proof),
         [
+            "every request crossed 3 sidecars",
             "client sidecar, outbound: every call to server was counted",
             "client to server: every connection between the sidecars is TLS",
             "server sidecar, inbound: every request came over mTLS",
-            "server: every request bore the mark of a sidecar",
+            "server: every request bore its caller's certificate",
             "client to server: the connection's source address is its own sidecar's",
             "client to server: the sidecars know each other by their SPIFFE IDs",
         ]
