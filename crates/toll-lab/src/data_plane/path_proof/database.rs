@@ -271,7 +271,7 @@ impl Sources {
         Claim {
             claim: format!("{pod}: every open connection's source address is {}", self.whose),
             expected: listed(&self.addresses),
-            seen: peers.map_or("not asked".to_owned(), |peers| texts(peers)),
+            seen: peers.map_or("not asked".to_owned(), texts),
             holds: peers.is_some_and(|peers| {
                 peers.values().sum::<u64>() >= needed && peers.keys().all(own)
             }),
@@ -293,7 +293,7 @@ impl Sources {
             let connection = format!("{} to {name}", caller.name);
             source_claim(connection, &self.addresses, self.whose, report.database_peer)
         };
-        reports.map(claim).fold(Vec::new(), |claims, claim| merged_within(claims, claim))
+        reports.map(claim).fold(Vec::new(), merged_within)
     }
 }
 
