@@ -5,6 +5,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use toll_lab::{
@@ -22,8 +23,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         service: vec![service.into()],
         load: vec!["sleep".into(), "600".into()],
         envoy: None,
+        postgres: None,
+        java: None,
+        spring: None,
         realtime: false,
         work_dir: folder.join("lab"),
+        interrupt: Arc::default(),
     })?;
     let mut environment = lab.up(&deployment(), &folder.join("logs"))?;
     let _load = environment.start_load(b"")?;

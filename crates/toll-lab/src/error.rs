@@ -29,6 +29,16 @@ pub enum LabError {
         /// The bound.
         most: usize,
     },
+    /// On one network several pods cannot have the same port.
+    #[error(
+        "service `{service}` has {replicas} replicas, and all pods share the machine's network"
+    )]
+    ReplicasNeedPods {
+        /// Its name.
+        service: String,
+        /// How many.
+        replicas: usize,
+    },
     /// A deployment names a service that it does not have.
     #[error("there is no service `{0}`")]
     UnknownService(String),
@@ -45,8 +55,34 @@ pub enum LabError {
     /// The deployment has sidecars, and there is no binary for them.
     #[error("there is no Envoy binary")]
     EnvoyMissing,
-    /// Sidecars run as a user of their own, who must reach their files.
-    #[error("the sidecars' user cannot enter {0}")]
+    /// The deployment has a database, and there are no programs for it.
+    #[error("there is no PostgreSQL")]
+    PostgresMissing,
+    /// The deployment has a service on a JVM, and there is none.
+    #[error("there is no Java runtime")]
+    JavaMissing,
+    /// The deployment has a service of the Spring runtime, which has not been built.
+    #[error("the Spring form of the built-in service has not been built")]
+    SpringMissing,
+    /// The cluster that databases are copies of.
+    #[error("cannot make a PostgreSQL cluster: {message}")]
+    Cluster {
+        /// What `initdb` or the server says.
+        message: String,
+    },
+    /// A database that runs refuses what the lab asks it: its seed, or what it did.
+    #[error("the {pod} database cannot be asked: {message}")]
+    Database {
+        /// Its pod.
+        pod: String,
+        /// What it says.
+        message: String,
+    },
+    /// The user wants to leave.
+    #[error("interrupted while the deployment came up")]
+    Interrupted,
+    /// Proxies and databases run as users of their own, who must reach their files.
+    #[error("the users of proxies and databases cannot enter {0}")]
     WorkDirClosed(PathBuf),
     /// A file or directory of the lab cannot be made.
     #[error("cannot write {path}")]
@@ -156,7 +192,17 @@ impl LabError {
             Self::PortInUse { .. } => {
                 "end that program, change the service's port, or choose `--isolation rootless`"
             }
+            Self::ReplicasNeedPods { .. } => {
+                "choose `--isolation rootless` or `--isolation pods`, or give it one replica"
+            }
             Self::EnvoyMissing => "run `toll doctor`: it says how to get Envoy",
+            Self::PostgresMissing => "run `toll doctor --fetch`: it brings PostgreSQL",
+            Self::JavaMissing | Self::SpringMissing => {
+                "run `toll doctor`: it says how to get it; or choose `--runtime native`"
+            }
+            Self::Cluster { .. } => {
+                "run `toll doctor`: it says which PostgreSQL this is; set POSTGRES to another one"
+            }
             Self::WorkDirClosed(_) => "set TMPDIR to a folder that every user can enter, as /tmp",
             Self::Crashed { .. } => {
                 "the whole log is in the run's directory, under trials/*/logs or knee/"
@@ -176,6 +222,8 @@ impl LabError {
             }
             Self::UnknownService(_)
             | Self::Probe { .. }
+            | Self::Database { .. }
+            | Self::Interrupted
             | Self::ProofNotOpen
             | Self::LoadPipe { .. } => return None,
         };

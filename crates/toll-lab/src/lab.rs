@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::environment::Environment;
 use crate::fake::FakeLab;
@@ -9,7 +11,7 @@ use crate::local::{Isolation, LocalLab};
 use crate::{Deployment, LabError};
 
 /// What the lab on this machine is made with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct LocalOptions {
     /// The isolation level; the best possible one when none.
     pub isolation: Option<Isolation>,
@@ -17,12 +19,20 @@ pub struct LocalOptions {
     pub service: Vec<OsString>,
     /// The load program and its arguments: a JSON plan on stdin, JSON lines on stdout.
     pub load: Vec<OsString>,
-    /// The Envoy binary; needed for deployments with sidecars.
+    /// The Envoy binary; needed for deployments with sidecars or gateways.
     pub envoy: Option<PathBuf>,
+    /// The folder with PostgreSQL's server programs; needed for deployments with databases.
+    pub postgres: Option<PathBuf>,
+    /// The Java runtime; needed for services of the Spring runtime.
+    pub java: Option<PathBuf>,
+    /// The jar of the built-in service's Spring form; it takes `--config FILE`.
+    pub spring: Option<PathBuf>,
     /// Whether all processes of the lab run as `SCHED_RR`, which starves what else the machine does.
     pub realtime: bool,
     /// Holds a folder for each environment. Its path must be short: sockets are below it.
     pub work_dir: PathBuf,
+    /// Set when the user wants to leave: whoever waits for a deployment to come up stops waiting.
+    pub interrupt: Arc<AtomicBool>,
 }
 
 /// One file that the lab would write for a deployment.

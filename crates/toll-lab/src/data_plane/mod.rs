@@ -27,12 +27,7 @@ mod redirect;
 pub(crate) use counters::{CallCounters, ProxyCounters};
 pub(crate) use error::DataPlaneError;
 pub(crate) use identity::issue_identities;
-#[cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "the local lab fills it as soon as it starts databases")
-)]
-pub(crate) use path_proof::DatabaseSight;
-pub(crate) use path_proof::{Occupants, Sight, Window, prove_bare, prove_sidecars};
+pub(crate) use path_proof::{DatabaseSight, Occupants, Sight, Window, prove_bare, prove_sidecars};
 pub(crate) use probe::{PathReport, Plaintext, Walk};
 
 /// The user that a sidecar runs as when the redirect knows it by its uid; Istio's choice.

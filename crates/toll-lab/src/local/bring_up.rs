@@ -1,31 +1,44 @@
-//! The steps by which an environment comes up: pods, sidecars, services, readiness.
+//! The steps by which an environment comes up: pods, proxies, services, readiness. Databases: `database.rs`.
 
 use std::fs::{self, File};
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::environment::{LocalEnvironment, Program, file_stem, load_generator};
 use super::isolation::{Isolation, Reason};
 use super::namespace::Namespace;
-use super::place::Place;
-use super::probe::{Outcome, probe};
-use super::{cgroups, network, ports, tools, topology};
-use crate::data_plane::{self, issue_identities, proxy_plans};
-use crate::deployment::{self, DataPlane, Service};
+use super::place::{Place, User};
+use super::probe::{Outcome, Speech, probe};
+use super::{cgroups, closed_above, network, ports, tools, topology};
+use crate::data_plane::{self, ProxyPlan, issue_identities, proxy_plans};
+use crate::deployment::{self, DataPlane, Runtime, Service};
 use crate::{Component, LabError, Role};
 
-/// How long all components together may take to become ready.
-const LONGEST_START: Duration = Duration::from_secs(60);
+/// How long the components may take to become ready, once the databases and proxies and once the services: on
+/// a small machine several JVMs that start at once need half a minute.
+const LONGEST_START: Duration = Duration::from_secs(120);
 
 /// How often readiness is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// What the Spring service's JVM is started with.
+const JVM_FLAGS: [&str; 4] = [
+    // A heap of one size: neither its growth nor the machine's memory decides what is measured.
+    "-Xms256m",
+    "-Xmx256m",
+    // Else its counters stay behind in /tmp when it is killed.
+    "-XX:-UsePerfData",
+    // A component that has ended invalidates the trial; one that limps would be measured.
+    "-XX:+ExitOnOutOfMemoryError",
+];
 
 impl LocalEnvironment {
     /// Makes the folder, the load's cgroup and, above loopback, the pods' network.
@@ -40,8 +53,8 @@ impl LocalEnvironment {
         };
         let switch = switch.map_err(LabError::Namespaces)?;
         let sibling = |_| switch.sibling().map_err(LabError::Namespaces);
-        self.pods = self.deployment.services.iter().map(sibling).collect::<Result<_, _>>()?;
-        self.load_pod = Some(sibling(&self.deployment.services[0])?);
+        self.pods = self.topology.pods.iter().map(sibling).collect::<Result<_, _>>()?;
+        self.load_pod = Some(switch.sibling().map_err(LabError::Namespaces)?);
         self.switch = Some(switch);
         self.link_pods()
     }
@@ -52,12 +65,11 @@ impl LocalEnvironment {
         fs::create_dir_all(&self.logs)
             .map_err(|source| LabError::Write { path: self.logs.clone(), source })?;
         fs::set_permissions(&self.folder, fs::Permissions::from_mode(0o755)).map_err(write)?;
-        match self.sidecar_uid() {
-            Some(uid) if self.deployment.data_plane != DataPlane::Bare => {
-                chown(&self.folder, Some(uid), None).map_err(write)?;
-                open_to_all(&self.folder)
-            }
-            _ => Ok(()),
+        let User::Other(uid) = self.proxy_user() else { return Ok(()) };
+        chown(&self.folder, Some(uid), None).map_err(write)?;
+        match closed_above(&self.folder) {
+            Some(dir) => Err(LabError::WorkDirClosed(dir)),
+            None => Ok(()),
         }
     }
 
@@ -74,7 +86,7 @@ impl LocalEnvironment {
             self.ip("the load's pod", &inside(pod), &network::pod_script(ip))?;
         }
         for (pod, addresses) in self.pods.iter().zip(&self.topology.pods) {
-            let name = format!("the pod of {}", addresses.service);
+            let name = format!("the pod {}", addresses.pod);
             self.ip(&name, &inside(pod), &network::pod_script(addresses.ip))?;
         }
         Ok(())
@@ -107,92 +119,123 @@ impl LocalEnvironment {
     }
 
     /// Redirects first: a connection made before them would bypass the sidecar for its whole life.
-    pub(super) fn start_sidecars(&mut self) -> Result<(), LabError> {
+    pub(super) fn make_proxies(&mut self) -> Result<(), LabError> {
         self.plans = proxy_plans(&self.deployment, &self.topology, &self.folder)?;
-        if self.plans.is_empty() {
-            return Ok(());
+        if self.deployment.data_plane != DataPlane::Bare {
+            issue_identities(&self.deployment, &self.topology, &self.folder)?;
         }
-        issue_identities(&self.deployment, &self.topology, &self.folder)?;
-        for (pod, plan) in self.pods.iter().zip(&self.plans) {
-            let script = plan.redirect.as_deref().unwrap_or_default();
-            let name = format!("the pod of {}", plan.pod);
-            self.tool("nft", &["-f", "-"], &name, &inside(pod), script)?;
-        }
-        let envoy = self.options.envoy.clone().ok_or(LabError::EnvoyMissing)?;
-        for pod in 0..self.plans.len() {
-            self.start_sidecar(&envoy, pod)?;
+        for plan in &self.plans {
+            let pod = self.pods.get(self.place_of(&plan.pod));
+            if let (Some(script), Some(pod)) = (&plan.redirect, pod) {
+                let name = format!("the pod {}", plan.pod);
+                self.tool("nft", &["-f", "-"], &name, &inside(pod), script)?;
+            }
         }
         Ok(())
     }
 
-    fn start_sidecar(&mut self, envoy: &Path, pod: usize) -> Result<(), LabError> {
-        let plan = &self.plans[pod];
+    /// Starts sidecars and gateways.
+    pub(super) fn start_proxies(&mut self) -> Result<(), LabError> {
+        if self.plans.is_empty() {
+            return Ok(());
+        }
+        let envoy = self.options.envoy.clone().ok_or(LabError::EnvoyMissing)?;
+        for plan in self.plans.clone() {
+            self.start_proxy(&envoy, &plan)?;
+        }
+        Ok(())
+    }
+
+    fn start_proxy(&mut self, envoy: &Path, plan: &ProxyPlan) -> Result<(), LabError> {
         let config = self.folder.join(&plan.config_name);
         fs::write(&config, &plan.config)
             .map_err(|source| LabError::Write { path: config, source })?;
-        let component = Component { role: Role::Sidecar, pod: plan.pod.clone() };
+        let component = Component { role: plan.role, pod: plan.pod.clone() };
         let binary = File::open(envoy).map_err(|source| LabError::Start {
             component: super::environment::describe(&component),
             program: envoy.to_owned(),
             source,
         })?;
-        // By descriptor: the sidecars' user may not be able to enter the folders above the binary.
+        // By descriptor: the proxies' user may not be able to enter the folders above the binary.
         let mut command = Command::new(format!("/proc/self/fd/{}", binary.as_raw_fd()));
         command.arg0(envoy).args(&plan.args);
-        let uid = self.sidecar_uid();
-        self.start(Program { component, command, path: envoy.to_owned(), uid, pod })
+        let (user, pod) = (self.proxy_user(), self.place_of(&plan.pod));
+        self.start(Program { component, command, path: envoy.to_owned(), user, pod })
     }
 
+    /// Starts what is neither a proxy nor a database.
     pub(super) fn start_services(&mut self) -> Result<(), LabError> {
-        for (pod, service) in self.deployment.services.clone().iter().enumerate() {
+        let deployment = self.deployment.clone();
+        for (index, (pod, service)) in deployment.pods().into_iter().enumerate() {
             let (path, command) = match &service.program {
-                deployment::Program::BuiltIn(behaviour) => self.built_in(service, behaviour)?,
-                deployment::Program::Command(argv) => self.users_own(service, argv)?,
-                deployment::Program::Gateway | deployment::Program::Postgres(_) => {
-                    todo!("the lab starts gateways and databases")
+                deployment::Program::BuiltIn(behaviour) => {
+                    self.built_in(&pod, service, behaviour)?
                 }
+                deployment::Program::Command(argv) => self.users_own(&pod, service, argv)?,
+                deployment::Program::Gateway | deployment::Program::Postgres(_) => continue,
             };
-            let component = Component { role: Role::Application, pod: service.name.clone() };
-            self.start(Program { component, command, path, uid: None, pod })?;
+            let component = Component { role: Role::Application, pod };
+            self.start(Program { component, command, path, user: User::Caller, pod: index })?;
         }
         Ok(())
     }
 
     fn built_in(
         &self,
+        pod: &str,
         service: &Service,
         behaviour: &deployment::BuiltIn,
     ) -> Result<(PathBuf, Command), LabError> {
-        let config = self.folder.join(format!("{}.service.json", service.name));
-        let text = topology::service_config(&self.topology, service, behaviour)?;
+        let config = self.folder.join(format!("{pod}.service.json"));
+        let played = (service, behaviour);
+        let text = topology::service_config(&self.deployment, &self.topology, pod, played)?;
         fs::write(&config, text)
             .map_err(|source| LabError::Write { path: config.clone(), source })?;
+        let (path, mut command) = match behaviour.runtime {
+            Runtime::Native => self.native(),
+            Runtime::Spring => self.jvm()?,
+        };
+        command.arg("--config").arg(config);
+        Ok((path, command))
+    }
+
+    fn native(&self) -> (PathBuf, Command) {
         let mut command = Command::new(&self.options.service[0]);
-        command.args(&self.options.service[1..]).arg("--config").arg(config);
-        Ok((PathBuf::from(&self.options.service[0]), command))
+        command.args(&self.options.service[1..]);
+        (PathBuf::from(&self.options.service[0]), command)
+    }
+
+    fn jvm(&self) -> Result<(PathBuf, Command), LabError> {
+        let java = self.options.java.clone().ok_or(LabError::JavaMissing)?;
+        let spring = self.options.spring.as_ref().ok_or(LabError::SpringMissing)?;
+        let mut command = Command::new(&java);
+        command.args(JVM_FLAGS).arg("-jar").arg(spring);
+        Ok((java, command))
     }
 
     /// The addresses of the called services are in the environment: there are no names in a pod's network.
     fn users_own(
         &self,
+        pod: &str,
         service: &Service,
         argv: &[String],
     ) -> Result<(PathBuf, Command), LabError> {
         let (program, args) = argv.split_first().ok_or_else(|| LabError::Start {
-            component: service.name.clone(),
+            component: pod.to_owned(),
             program: PathBuf::new(),
             source: std::io::ErrorKind::InvalidInput.into(),
         })?;
         let mut command = Command::new(program);
         command.args(args);
         for callee in &service.calls {
-            let address = topology::call_address(&self.topology, &service.name, callee)?;
-            command.env(call_variable(callee), address.to_string());
+            let addresses = topology::call_addresses(&self.topology, pod, callee)?;
+            let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+            command.env(call_variable(callee), addresses.join(","));
         }
         Ok((PathBuf::from(program), command))
     }
 
-    /// Waits until each component listens and the entry answers the load's pod.
+    /// Waits until each component that was started is ready.
     pub(super) fn await_ready(&self) -> Result<(), LabError> {
         let deadline = Instant::now() + LONGEST_START;
         for (component, process) in &self.components {
@@ -201,6 +244,12 @@ impl LocalEnvironment {
                 thread::sleep(LOOK_EVERY);
             }
         }
+        Ok(())
+    }
+
+    /// Waits until the entry answers the load's pod.
+    pub(super) fn await_entry(&self) -> Result<(), LabError> {
+        let deadline = Instant::now() + LONGEST_START;
         let entry = topology::front(&self.topology, &self.deployment.entry)?;
         while !self.answers(entry)? {
             self.check_start(&self.deployment.entry, Vec::new, deadline)?;
@@ -209,12 +258,16 @@ impl LocalEnvironment {
         Ok(())
     }
 
+    /// Whether it is worth waiting on.
     fn check_start(
         &self,
         component: &str,
         log: impl FnOnce() -> Vec<String>,
         deadline: Instant,
     ) -> Result<(), LabError> {
+        if self.options.interrupt.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
         match self.crashed() {
             Some(crash) => Err(crash),
             None if Instant::now() < deadline => Ok(()),
@@ -227,17 +280,22 @@ impl LocalEnvironment {
     }
 
     fn is_ready(&self, component: &Component, pid: nix::unistd::Pid) -> Result<bool, LabError> {
-        if component.role == Role::Sidecar {
-            let plan = self.plans.iter().find(|plan| plan.pod == component.pod);
-            return plan.map_or(Ok(true), |plan| Ok(data_plane::ready(&plan.admin_socket)?));
+        match component.role {
+            Role::Sidecar | Role::Gateway => {
+                let plan = self.plans.iter().find(|plan| plan.pod == component.pod);
+                plan.map_or(Ok(true), |plan| Ok(data_plane::ready(&plan.admin_socket)?))
+            }
+            Role::Database => Ok(self.server(&component.pod).is_ready()),
+            Role::Application | Role::LoadGenerator | Role::Harness => {
+                let pod = self.topology.pods.iter().find(|pod| pod.pod == component.pod);
+                Ok(pod.is_none_or(|pod| ports::listens(pid, pod.app_port)))
+            }
         }
-        let service = self.deployment.services.iter().find(|s| s.name == component.pod);
-        Ok(service.is_none_or(|service| ports::listens(pid, service.port)))
     }
 
     fn answers(&self, entry: SocketAddrV4) -> Result<bool, LabError> {
         let place = self.load_place();
-        let answer = probe(&self.launcher, &self.options.service, &place, entry, false)?;
+        let answer = probe(&self.launcher, &self.options.service, &place, entry, Speech::Request)?;
         // A service that closes or talks nonsense is up, too: under load it will show what it does.
         let up = [Outcome::Answered, Outcome::Closed, Outcome::Reset, Outcome::Garbled];
         Ok(up.contains(&answer.outcome))
@@ -255,16 +313,6 @@ fn call_variable(callee: &str) -> String {
     format!("TOLL_CALL_{}", callee.chars().map(capital).collect::<String>())
 }
 
-/// Whether every user can enter the folders above `folder`.
-fn open_to_all(folder: &Path) -> Result<(), LabError> {
-    let closed = |dir: &&Path| dir.metadata().is_ok_and(|m| m.mode() & 0o001 == 0);
-    let above = folder.ancestors().skip(1).filter(|dir| !dir.as_os_str().is_empty());
-    match above.collect::<Vec<_>>().iter().find(|dir| closed(dir)) {
-        Some(dir) => Err(LabError::WorkDirClosed(dir.to_path_buf())),
-        None => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,14 +320,5 @@ mod tests {
     #[test]
     fn a_called_service_is_named_by_a_variable_that_a_shell_can_read() {
         assert_eq!(call_variable("name-db.v2"), "TOLL_CALL_NAME_DB_V2");
-    }
-
-    #[test]
-    fn a_folder_that_others_cannot_enter_is_named() {
-        let top = tempfile::tempdir().unwrap();
-        let inner = top.path().join("inner");
-        fs::set_permissions(top.path(), fs::Permissions::from_mode(0o700)).unwrap();
-        let error = open_to_all(&inner).unwrap_err();
-        assert!(matches!(error, LabError::WorkDirClosed(dir) if dir == top.path()));
     }
 }

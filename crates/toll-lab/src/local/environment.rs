@@ -8,12 +8,12 @@ use std::sync::Arc;
 use super::ledger::Ledger;
 use super::load::LocalLoad;
 use super::namespace::Namespace;
-use super::place::Place;
+use super::place::{Place, User};
 use super::process::{Launcher, Process};
 use super::proof::OpenProof;
-use super::{Isolation, LocalLab, cgroups, cpu_set, isolation, pinning::Pinning, topology};
+use super::{Isolation, LocalLab, cgroups, cpu_set, pinning::Pinning, topology};
 use crate::data_plane::{PROXY_UID, ProxyPlan, Topology};
-use crate::deployment::{DataPlane, Deployment};
+use crate::deployment::{self, Deployment};
 use crate::lab::LocalOptions;
 use crate::sampler::{Hierarchies, Sampler, Source};
 use crate::{Component, LabError, Role, Sample};
@@ -33,7 +33,7 @@ pub(crate) struct LocalEnvironment {
     pub(super) folder: PathBuf,
     pub(super) logs: PathBuf,
     pub(super) load_pod: Option<Namespace>,
-    /// In the order of the deployment; empty with loopback isolation.
+    /// In the order of the topology; empty with loopback isolation.
     pub(super) pods: Vec<Namespace>,
     /// Holds the bridge.
     pub(super) switch: Option<Namespace>,
@@ -54,8 +54,8 @@ pub(super) struct Program {
     pub(super) command: Command,
     /// For errors.
     pub(super) path: PathBuf,
-    pub(super) uid: Option<u32>,
-    /// Place of its service in the deployment.
+    pub(super) user: User,
+    /// Place of its pod in the topology.
     pub(super) pod: usize,
 }
 
@@ -108,14 +108,14 @@ impl LocalEnvironment {
 
     /// Fixes the order of the samples before anything runs. The load comes after them when it starts.
     fn list_components(&mut self) {
-        let meshed = self.deployment.data_plane != DataPlane::Bare;
-        let roles = |service: &str| {
-            let role = |role| Component { role, pod: service.to_owned() };
-            [Some(role(Role::Application)), meshed.then(|| role(Role::Sidecar))]
-        };
-        let services = self.deployment.services.iter();
-        let components = services.flat_map(|service| roles(&service.name)).flatten();
-        for component in components {
+        let pods = self.deployment.pods().into_iter();
+        let components = pods.flat_map(|(pod, service)| {
+            let meshed = topology::has_sidecar(&self.deployment, service);
+            let component = |role| Component { role, pod: pod.clone() };
+            let sidecar = meshed.then(|| component(Role::Sidecar));
+            [Some(component(role_of(&service.program))), sidecar]
+        });
+        for component in components.flatten() {
             self.sampler.watch(component, Source::missing("it has not been started"));
         }
     }
@@ -171,7 +171,7 @@ impl LocalEnvironment {
         let place = Place {
             namespace: self.pods.get(program.pod).cloned(),
             cgroups: cgroups::directories(&group).cloned().collect(),
-            uid: program.uid,
+            user: program.user,
             cores: self.pinning.system().map(cpu_set),
             realtime: self.options.realtime,
             ..Place::default()
@@ -187,9 +187,18 @@ impl LocalEnvironment {
         Ok(())
     }
 
-    /// The uid of the sidecars when it is not the caller's.
-    pub(super) fn sidecar_uid(&self) -> Option<u32> {
-        (self.isolation == isolation::Isolation::Pods).then_some(PROXY_UID)
+    /// Whom sidecars and gateways run as.
+    pub(super) fn proxy_user(&self) -> User {
+        match self.isolation {
+            Isolation::Pods => User::Other(PROXY_UID),
+            Isolation::Rootless | Isolation::Loopback => User::Caller,
+        }
+    }
+
+    /// The place of a pod in the topology, and of its namespace among the pods' where they have any.
+    pub(super) fn place_of(&self, pod: &str) -> usize {
+        let place = self.topology.pods.iter().position(|known| known.pod == pod);
+        place.expect("the topology has every pod of the deployment")
     }
 
     /// The first component that ended by itself.
@@ -232,6 +241,15 @@ pub(super) fn load_generator() -> Component {
     Component { role: Role::LoadGenerator, pod: "load".to_owned() }
 }
 
+/// What the program of a pod is.
+fn role_of(program: &deployment::Program) -> Role {
+    match program {
+        deployment::Program::BuiltIn(_) | deployment::Program::Command(_) => Role::Application,
+        deployment::Program::Gateway => Role::Gateway,
+        deployment::Program::Postgres(_) => Role::Database,
+    }
+}
+
 /// What a component is called in errors.
 pub(super) fn describe(component: &Component) -> String {
     match component.role {
@@ -267,7 +285,8 @@ mod tests {
     fn no_name_of_a_service_gives_two_components_the_same_files() {
         let names = ["load", "toll", "client", "client.sidecar", "sidecar-client", "cgroup.procs"];
         let of_pod = |pod: &&str| {
-            [Role::Application, Role::Sidecar].map(|role| Component { role, pod: (*pod).into() })
+            [Role::Application, Role::Sidecar, Role::Gateway, Role::Database]
+                .map(|role| Component { role, pod: (*pod).into() })
         };
         let mut components: Vec<_> = names.iter().flat_map(of_pod).collect();
         components.push(load_generator());

@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid, getpid};
 use serde::{Deserialize, Serialize};
 
-use super::cgroups;
+use super::{cgroups, postgres};
 
 /// How long a killed process may take to end.
 const LONGEST_EXIT: Duration = Duration::from_secs(5);
@@ -32,6 +32,20 @@ enum Entry {
     Cgroup(PathBuf),
     /// A directory of files.
     Directory(PathBuf),
+    /// The data directory of a PostgreSQL server: of its processes, and of a segment of shared memory, only it
+    /// tells when the server has been killed.
+    DataDirectory(PathBuf),
+}
+
+impl Entry {
+    /// Processes go before the cgroups and directories that they are in.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Owner(_) | Self::Process(_) | Self::DataDirectory(_) => 0,
+            Self::Cgroup(_) => 1,
+            Self::Directory(_) => 2,
+        }
+    }
 }
 
 /// A process that cannot be taken for another.
@@ -113,6 +127,14 @@ impl Ledger {
         self.write(&Entry::Directory(path.into()))
     }
 
+    /// A PostgreSQL server is about to get this data directory, or is about to make it.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written.
+    pub(crate) fn data_directory(&mut self, path: &Path) -> io::Result<()> {
+        self.write(&Entry::DataDirectory(path.into()))
+    }
+
     /// Removes all that is written down, then the ledger itself.
     ///
     /// # Errors
@@ -175,8 +197,10 @@ fn read(ledger: &Path) -> Vec<Entry> {
 
 fn settle(ledger: &Path) -> Result<Vec<String>, Vec<String>> {
     let (mut removed, mut left) = (Vec::new(), Vec::new());
-    for entry in read(ledger) {
-        match remove(&entry) {
+    let mut entries = read(ledger);
+    entries.sort_by_key(Entry::rank);
+    for entry in &entries {
+        match remove(entry) {
             Ok(words) => removed.extend(words),
             Err((words, e)) => left.push(format!("{words}: {e}")),
         }
@@ -202,6 +226,11 @@ fn remove(entry: &Entry) -> Result<Option<String>, (String, io::Error)> {
         Entry::Cgroup(path) => {
             (format!("cgroup {}", path.display()), path.exists(), cgroups::remove(path))
         }
+        Entry::DataDirectory(path) => (
+            format!("database in {}", path.display()),
+            !postgres::processes_of(path).is_empty(),
+            postgres::end_server(path),
+        ),
         Entry::Directory(path) => {
             (format!("directory {}", path.display()), path.exists(), remove_directory(path))
         }

@@ -5,6 +5,7 @@
 
 mod bring_up;
 mod cgroups;
+mod database;
 mod environment;
 mod isolation;
 mod ledger;
@@ -15,13 +16,18 @@ mod occupants;
 mod pinning;
 mod place;
 mod ports;
+mod postgres;
 mod probe;
 mod process;
 mod proof;
+mod query;
+mod template;
 mod tools;
 mod topology;
 
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use nix::sched::{CpuSet, sched_getaffinity};
@@ -29,7 +35,7 @@ use nix::unistd::Pid;
 
 use crate::LabError;
 use crate::data_plane::proxy_plans;
-use crate::deployment::{DataPlane, Deployment, Program};
+use crate::deployment::{DataPlane, Deployment, Program, Runtime};
 use crate::lab::{LocalOptions, Rendered};
 use crate::sampler::{Hierarchies, Source};
 
@@ -41,6 +47,7 @@ pub(crate) use load::LocalLoad;
 use pinning::Pinning;
 pub use ports::Holder;
 pub use process::Ending;
+use template::Template;
 
 /// This machine as a lab.
 #[derive(Debug)]
@@ -54,6 +61,8 @@ pub struct LocalLab {
     uncounted: Option<&'static str>,
     /// Whether the load alone runs as `SCHED_RR`.
     load_first: bool,
+    /// What databases are copies of, once one was needed.
+    template: Mutex<Option<Arc<Template>>>,
 }
 
 impl LocalLab {
@@ -71,7 +80,8 @@ impl LocalLab {
         let (counters, uncounted) = counter_sources(&mounts)?;
         let pinning = Pinning::split(&allowed_cores());
         let load_first = pinning.load().is_none() && permit_realtime().is_ok();
-        Ok(Self { isolation, pinning, mounts, counters, uncounted, load_first, options })
+        let template = Mutex::default();
+        Ok(Self { isolation, pinning, mounts, counters, uncounted, load_first, options, template })
     }
 
     pub(crate) fn isolation(&self) -> Isolation {
@@ -103,10 +113,11 @@ impl LocalLab {
     pub(crate) fn render(&self, deployment: &Deployment) -> Result<Vec<Rendered>, LabError> {
         let topology = topology::plan(deployment, self.isolation, 15_101..);
         let mut files = Vec::new();
-        for service in &deployment.services {
+        for (pod, service) in deployment.pods() {
             if let Program::BuiltIn(behaviour) = &service.program {
-                let text = topology::service_config(&topology, service, behaviour)?;
-                files.push(Rendered { name: format!("{}.service.json", service.name), text });
+                let played = (service, behaviour);
+                let text = topology::service_config(deployment, &topology, &pod, played)?;
+                files.push(Rendered { name: format!("{pod}.service.json"), text });
             }
         }
         for plan in proxy_plans(deployment, &topology, Path::new("/run/toll/lab"))? {
@@ -124,26 +135,70 @@ impl LocalLab {
         logs: &Path,
     ) -> Result<LocalEnvironment, LabError> {
         self.check(deployment)?;
+        let template = self.template_for(deployment)?;
         let mut environment = LocalEnvironment::new(self, deployment, logs)?;
         environment.make_pods()?;
-        environment.start_sidecars()?;
+        environment.make_proxies()?;
+        if let Some(template) = template {
+            environment.start_databases(&template)?;
+        }
+        environment.start_proxies()?;
+        // Services find their database, and the proxies in between, when they start.
+        environment.await_ready()?;
+        environment.seed_databases()?;
         environment.start_services()?;
         environment.await_ready()?;
+        environment.await_entry()?;
         Ok(environment)
     }
 
+    /// What its databases will be copies of; none without databases.
+    fn template_for(&self, deployment: &Deployment) -> Result<Option<Arc<Template>>, LabError> {
+        if !needs(deployment, Program::is_database) {
+            return Ok(None);
+        }
+        let programs = self.options.postgres.as_deref().ok_or(LabError::PostgresMissing)?;
+        let mut known = self.template.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.is_none() {
+            let made = Template::make(programs, &self.options.work_dir, self.isolation)?;
+            *known = Some(Arc::new(made));
+        }
+        Ok(known.clone())
+    }
+
     fn check(&self, deployment: &Deployment) -> Result<(), LabError> {
+        let pods = deployment.pods().len();
+        if pods > network::MOST_PODS {
+            return Err(LabError::TooManyServices { services: pods, most: network::MOST_PODS });
+        }
+        self.check_parts(deployment)?;
+        if self.isolation == Isolation::Loopback { self.check_host(deployment) } else { Ok(()) }
+    }
+
+    fn check_parts(&self, deployment: &Deployment) -> Result<(), LabError> {
+        let options = &self.options;
+        let proxies = deployment.data_plane != DataPlane::Bare
+            || needs(deployment, |program| matches!(program, Program::Gateway));
+        let spring = needs(deployment, is_spring);
+        match () {
+            () if proxies && options.envoy.is_none() => Err(LabError::EnvoyMissing),
+            () if needs(deployment, Program::is_database) && options.postgres.is_none() => {
+                Err(LabError::PostgresMissing)
+            }
+            () if spring && options.java.is_none() => Err(LabError::JavaMissing),
+            () if spring && options.spring.is_none() => Err(LabError::SpringMissing),
+            () => Ok(()),
+        }
+    }
+
+    /// What pods without networks of their own take from the host.
+    fn check_host(&self, deployment: &Deployment) -> Result<(), LabError> {
         let services = &deployment.services;
-        if services.len() > network::MOST_PODS {
-            return Err(LabError::TooManyServices {
-                services: services.len(),
-                most: network::MOST_PODS,
-            });
+        if let Some(many) = services.iter().find(|service| service.replicas > 1) {
+            let (service, replicas) = (many.name.clone(), many.replicas);
+            return Err(LabError::ReplicasNeedPods { service, replicas });
         }
-        if deployment.data_plane != DataPlane::Bare && self.options.envoy.is_none() {
-            return Err(LabError::EnvoyMissing);
-        }
-        let taken = |port| self.isolation == Isolation::Loopback && !ports::is_free(port);
+        let taken = |port| !ports::is_free(port);
         match services.iter().find(|service| taken(service.port)) {
             Some(service) => Err(LabError::PortInUse {
                 port: service.port,
@@ -153,6 +208,21 @@ impl LocalLab {
             None => Ok(()),
         }
     }
+}
+
+fn needs(deployment: &Deployment, which: impl Fn(&Program) -> bool) -> bool {
+    deployment.services.iter().any(|service| which(&service.program))
+}
+
+fn is_spring(program: &Program) -> bool {
+    matches!(program, Program::BuiltIn(built_in) if built_in.runtime == Runtime::Spring)
+}
+
+/// The folder above `path` that not every user can enter.
+fn closed_above(path: &Path) -> Option<PathBuf> {
+    let closed = |dir: &&Path| dir.metadata().is_ok_and(|m| m.mode() & 0o001 == 0);
+    let mut above = path.ancestors().skip(1).filter(|dir| !dir.as_os_str().is_empty());
+    above.find(closed).map(Path::to_owned)
 }
 
 /// Removes what dead tolls left, and says what that was.
@@ -220,6 +290,15 @@ fn cpu_set(cores: &[usize]) -> CpuSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_others_cannot_enter_is_named() {
+        use std::os::unix::fs::PermissionsExt;
+        let top = tempfile::tempdir().unwrap();
+        let mode = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(top.path(), mode).unwrap();
+        assert_eq!(closed_above(&top.path().join("inner")).as_deref(), Some(top.path()));
+    }
 
     #[test]
     fn hierarchies_that_cannot_be_written_leave_the_first_process_of_a_program_only() {

@@ -93,7 +93,8 @@ impl AsFd for Namespace {
 }
 
 /// The id mappings of a user namespace, written out before the fork: the child must not allocate.
-struct IdMaps {
+#[derive(Debug, Clone)]
+pub(super) struct IdMaps {
     users: String,
     groups: String,
 }
@@ -101,6 +102,23 @@ struct IdMaps {
 impl IdMaps {
     fn root_is(user: Uid, group: Gid) -> Self {
         Self { users: format!("0 {user} 1"), groups: format!("0 {group} 1") }
+    }
+
+    /// `id` stands for the caller, who is root in `namespace` if that has a user namespace.
+    pub(super) fn id_is_caller(id: u32, namespace: Option<&Namespace>) -> Self {
+        if namespace.is_some_and(|namespace| namespace.user.is_some()) {
+            return Self { users: format!("{id} 0 1"), groups: format!("{id} 0 1") };
+        }
+        Self { users: format!("{id} {} 1", geteuid()), groups: format!("{id} {} 1", getegid()) }
+    }
+
+    /// Moves the calling process into a user namespace of its own with these ids. Safe between fork and exec.
+    ///
+    /// # Errors
+    /// What the kernel says to unshare(2) or to the mapping.
+    pub(super) fn enter_new(&self) -> io::Result<()> {
+        unshare(CloneFlags::CLONE_NEWUSER)?;
+        self.write()
     }
 
     /// Without privilege the group map is refused until `setgroups` is denied: user_namespaces(7).

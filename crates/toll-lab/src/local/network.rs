@@ -12,8 +12,8 @@ pub(crate) const MOST_PODS: usize = 1023;
 /// The load's address.
 pub(crate) const LOAD_IP: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 
-/// The address of the service with this place in the deployment, below [`MOST_PODS`].
-pub(crate) fn service_ip(index: usize) -> Ipv4Addr {
+/// The address of the pod with this place in the deployment, below [`MOST_PODS`].
+pub(crate) fn pod_ip(index: usize) -> Ipv4Addr {
     let host = u32::try_from(index).expect("a deployment is bounded by MOST_PODS") + 1;
     Ipv4Addr::from(u32::from(LOAD_IP) + host)
 }
@@ -42,9 +42,9 @@ mod tests {
 
     #[test]
     fn addresses_carry_over_into_the_third_octet() {
-        assert_eq!(service_ip(0), Ipv4Addr::new(10, 77, 0, 2));
-        assert_eq!(service_ip(254), Ipv4Addr::new(10, 77, 1, 0));
-        assert_eq!(service_ip(MOST_PODS - 1), Ipv4Addr::new(10, 77, 4, 0));
+        assert_eq!(pod_ip(0), Ipv4Addr::new(10, 77, 0, 2));
+        assert_eq!(pod_ip(254), Ipv4Addr::new(10, 77, 1, 0));
+        assert_eq!(pod_ip(MOST_PODS - 1), Ipv4Addr::new(10, 77, 4, 0));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use nix::unistd::{Gid, Pid, Uid, getpid, getppid, setgroups, setresgid, setresuid, setsid};
 
-use super::namespace::Namespace;
+use super::namespace::{IdMaps, Namespace};
 
 /// Open files that a proxy may need: two for each connection.
 const OPEN_FILES: u64 = 65_536;
@@ -35,14 +35,26 @@ pub(crate) struct Place {
     pub(crate) namespace: Option<Namespace>,
     /// Directories of the cgroups to join, one for each hierarchy.
     pub(crate) cgroups: Vec<PathBuf>,
-    /// The caller's own when none.
-    pub(crate) uid: Option<u32>,
+    /// Whom it runs as.
+    pub(crate) user: User,
     /// All that the caller may use when none.
     pub(crate) cores: Option<CpuSet>,
     /// Whether it runs as `SCHED_RR`.
     pub(crate) realtime: bool,
     /// Descriptors that the program inherits under the same numbers.
     pub(crate) inherited: Vec<Arc<OwnedFd>>,
+}
+
+/// Whom a process runs as.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum User {
+    /// As the caller.
+    #[default]
+    Caller,
+    /// As the user with this id; needs root.
+    Other(u32),
+    /// As the caller, who has this id in a user namespace of the process's own: for programs that refuse root.
+    Mapped(u32),
 }
 
 impl Place {
@@ -54,13 +66,17 @@ impl Place {
     pub(crate) fn apply(&self, command: &mut Command) -> io::Result<()> {
         let join = |dir: &PathBuf| OpenOptions::new().write(true).open(dir.join("cgroup.procs"));
         let groups = self.cgroups.iter().map(join).collect::<io::Result<Vec<File>>>()?;
+        let maps = match self.user {
+            User::Mapped(id) => Some(IdMaps::id_is_caller(id, self.namespace.as_ref())),
+            User::Caller | User::Other(_) => None,
+        };
         let (place, parent) = (self.clone(), getpid());
         // SAFETY: the closure makes system calls only; all it needs was made above.
-        unsafe { command.pre_exec(move || place.enter(&groups, parent)) };
+        unsafe { command.pre_exec(move || place.enter(&groups, maps.as_ref(), parent)) };
         Ok(())
     }
 
-    fn enter(&self, groups: &[File], parent: Pid) -> io::Result<()> {
+    fn enter(&self, groups: &[File], maps: Option<&IdMaps>, parent: Pid) -> io::Result<()> {
         for mut group in groups {
             group.write_all(b"0")?;
         }
@@ -73,8 +89,11 @@ impl Place {
             namespace.enter()?;
         }
         setsid()?;
-        if let Some(uid) = self.uid {
+        if let User::Other(uid) = self.user {
             become_user(uid)?;
+        }
+        if let Some(maps) = maps {
+            maps.enter_new()?;
         }
         die_with(parent)
     }

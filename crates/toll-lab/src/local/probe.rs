@@ -40,7 +40,18 @@ pub(crate) enum Outcome {
     Garbled,
 }
 
-/// Sends one request to `target` from `place`, with the header that asks for a path report when `report`.
+/// What a probe says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speech {
+    /// A request.
+    Request,
+    /// A request that asks for a path report.
+    PathReport,
+    /// The first message of a PostgreSQL client: whether TLS may be spoken.
+    Postgres,
+}
+
+/// Sends one message to `target` from `place`.
 ///
 /// # Errors
 /// When the program cannot be run or gives no result; a request that is refused is a result.
@@ -49,14 +60,16 @@ pub(crate) fn probe(
     service: &[OsString],
     place: &Place,
     target: SocketAddrV4,
-    report: bool,
+    speech: Speech,
 ) -> Result<Answer, LabError> {
     let mut command = Command::new(&service[0]);
     command.args(&service[1..]).arg("probe").args(["--timeout-ms", "5000"]);
     command.args(["--connect", &target.to_string()]);
-    if report {
-        command.args(["--header", "x-toll-probe: 1"]);
-    }
+    match speech {
+        Speech::Request => &mut command,
+        Speech::PathReport => command.args(["--header", "x-toll-probe: 1"]),
+        Speech::Postgres => command.args(["--speak", "postgres"]),
+    };
     let run = || -> io::Result<Output> {
         place.apply(&mut command)?;
         launcher.run(command, "")

@@ -2,12 +2,14 @@
 //! rules and who runs in the pods.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use super::bring_up::inside;
 use super::environment::LocalEnvironment;
 use super::namespace::Namespace;
 use super::occupants::Processes;
-use super::probe::{Answer, Outcome, probe};
+use super::place::Place;
+use super::probe::{Answer, Outcome, Speech, probe};
 use super::process::Process;
 use super::topology;
 use crate::data_plane::{
@@ -15,7 +17,7 @@ use crate::data_plane::{
     prove_sidecars,
 };
 use crate::deployment::DataPlane;
-use crate::{LabError, Proof, Role, Traffic};
+use crate::{LabError, Proof, Traffic};
 
 /// What was seen before the window.
 #[derive(Debug)]
@@ -24,13 +26,19 @@ pub(crate) struct OpenProof {
     before: Sight,
 }
 
+/// What the services said of themselves.
+struct Reports {
+    walk: Walk,
+    replicas: BTreeMap<String, PathReport>,
+}
+
 impl LocalEnvironment {
     /// Sends all probes before it reads the counters, so that none is in the window.
     pub(crate) fn open_proof(&mut self) -> Result<(), LabError> {
         let plaintext = self.plaintext()?;
-        let walk = self.walk()?;
+        let reports = self.reports()?;
         let counters = self.counters()?;
-        self.proof = Some(OpenProof { plaintext, before: self.sight(walk, counters)? });
+        self.proof = Some(OpenProof { plaintext, before: self.sight(reports, counters)? });
         Ok(())
     }
 
@@ -38,7 +46,7 @@ impl LocalEnvironment {
     pub(crate) fn close_proof(&mut self, traffic: Traffic) -> Result<Proof, LabError> {
         let open = self.proof.take().ok_or(LabError::ProofNotOpen)?;
         let counters = self.counters()?;
-        let after = self.sight(self.walk()?, counters)?;
+        let after = self.sight(self.reports()?, counters)?;
         let deployment = &self.deployment;
         let window = Window { deployment, traffic, before: &open.before, after: &after };
         Ok(match self.deployment.data_plane {
@@ -49,35 +57,66 @@ impl LocalEnvironment {
 
     fn sight(
         &self,
-        walk: Walk,
+        reports: Reports,
         counters: BTreeMap<String, ProxyCounters>,
     ) -> Result<Sight, LabError> {
         Ok(Sight {
-            walk,
+            walk: reports.walk,
             counters,
             rules: self.rules()?,
             occupants: self.occupants()?,
-            databases: BTreeMap::new(),
-            replicas: BTreeMap::new(),
+            databases: self.database_sights()?,
+            replicas: reports.replicas,
         })
     }
 
-    /// The way of one request through all services, which do not count it.
-    fn walk(&self) -> Result<Walk, LabError> {
-        Ok(walk(self.ask(&self.deployment.entry, true)?))
+    /// What the services say of themselves; they do not count that they were asked.
+    fn reports(&self) -> Result<Reports, LabError> {
+        let entry = topology::front(&self.topology, &self.deployment.entry)?;
+        let walk = walk(self.probe(&self.load_place(), entry, Speech::PathReport)?);
+        Ok(Reports { walk, replicas: self.replicas()? })
     }
 
-    /// One request from outside of the mesh to where the service's callers connect.
-    fn ask(&self, service: &str, report: bool) -> Result<Answer, LabError> {
-        let target = topology::front(&self.topology, service)?;
-        probe(&self.launcher, &self.options.service, &self.load_place(), target, report)
+    /// The reports of the pods of services that have several, each asked inside of its pod.
+    fn replicas(&self) -> Result<BTreeMap<String, PathReport>, LabError> {
+        let mut reports = BTreeMap::new();
+        for ((pod, service), place) in self.deployment.pods().into_iter().zip(&self.pods) {
+            if service.replicas < 2 || service.program.is_database() {
+                continue;
+            }
+            let target = SocketAddrV4::new(Ipv4Addr::LOCALHOST, service.port);
+            let inside = Place { namespace: Some(place.clone()), ..self.load_place() };
+            let answer = self.probe(&inside, target, Speech::PathReport)?;
+            reports.extend(walk(answer).report.map(|report| (pod, report)));
+        }
+        Ok(reports)
     }
 
+    fn probe(
+        &self,
+        place: &Place,
+        target: SocketAddrV4,
+        speech: Speech,
+    ) -> Result<Answer, LabError> {
+        probe(&self.launcher, &self.options.service, place, target, speech)
+    }
+
+    /// What becomes of plaintext from outside of the mesh, by pods that have a sidecar and are not the entry's.
     fn plaintext(&self) -> Result<BTreeMap<String, Plaintext>, LabError> {
-        let meshed = self.deployment.data_plane != DataPlane::Bare;
-        let behind = |name: &&String| meshed && **name != self.deployment.entry;
-        let names = self.deployment.services.iter().map(|service| &service.name).filter(behind);
-        names.map(|name| Ok((name.clone(), plaintext(&self.ask(name, false)?)))).collect()
+        let mut outcomes = BTreeMap::new();
+        for ((pod, service), addresses) in
+            self.deployment.pods().into_iter().zip(&self.topology.pods)
+        {
+            let behind = service.name != self.deployment.entry;
+            if behind && topology::has_sidecar(&self.deployment, service) {
+                let target = topology::pod_front(&self.topology, addresses);
+                let is_database = service.program.is_database();
+                let speech = if is_database { Speech::Postgres } else { Speech::Request };
+                let answer = self.probe(&self.load_place(), target, speech)?;
+                outcomes.insert(pod, plaintext(&answer));
+            }
+        }
+        Ok(outcomes)
     }
 
     /// What the firewall of each bare pod holds.
@@ -99,12 +138,15 @@ impl LocalEnvironment {
         self.bare_pods().map(look).collect()
     }
 
-    /// The pods that have a network of their own and no sidecar: name, network and program.
+    /// The pods of a bare deployment that have a network of their own: name, network and program, which is a
+    /// gateway's Envoy, too.
     fn bare_pods(&self) -> impl Iterator<Item = (&String, &Namespace, &Process)> {
         let bare = self.deployment.data_plane == DataPlane::Bare;
-        let programs = self.components.iter().filter(|(c, _)| c.role == Role::Application);
-        let pods = self.pods.iter().zip(programs).filter(move |_| bare);
-        pods.map(|(pod, (component, process))| (&component.pod, pod, &**process))
+        let programs = self.components.iter().filter(move |_| bare);
+        programs.filter_map(|(component, process)| {
+            let pod = self.pods.get(self.place_of(&component.pod))?;
+            Some((&component.pod, pod, &**process))
+        })
     }
 
     fn counters(&self) -> Result<BTreeMap<String, ProxyCounters>, LabError> {
@@ -124,7 +166,8 @@ fn walk(answer: Answer) -> Walk {
 
 fn plaintext(answer: &Answer) -> Plaintext {
     match (answer.outcome, answer.status) {
-        (Outcome::Answered, Some(status)) => Plaintext::Answered(status),
+        // A database's answer has no status.
+        (Outcome::Answered, status) => Plaintext::Answered(status.unwrap_or(0)),
         (Outcome::Reset | Outcome::Closed, _) => Plaintext::Closed,
         (outcome, _) => Plaintext::Unclear(format!("{outcome:?}").to_lowercase()),
     }

@@ -6,12 +6,12 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use serde::Serialize;
 
 use super::isolation::Isolation;
-use super::network;
+use super::{network, postgres};
 use crate::LabError;
 use crate::data_plane::{
     Bypass, Capture, INBOUND_PORT, OUTBOUND_PORT, PROXY_MARK, PROXY_UID, PodAddresses, Topology,
 };
-use crate::deployment::{BuiltIn, DataPlane, Deployment, Service};
+use crate::deployment::{BuiltIn, DataPlane, Deployment, Queries, Service};
 
 /// Where everything of `deployment` listens.
 ///
@@ -31,93 +31,105 @@ pub(crate) fn plan(
 
 /// Ports that the sidecars take on the loopback address: one for what comes in, one for each called service.
 pub(crate) fn ports_needed(deployment: &Deployment) -> usize {
-    match deployment.data_plane {
-        DataPlane::Bare => 0,
-        DataPlane::Sidecar { .. } => {
-            deployment.services.iter().map(|service| 1 + service.calls.len()).sum()
-        }
-    }
+    let meshed = deployment.services.iter().filter(|service| has_sidecar(deployment, service));
+    meshed.map(|service| 1 + service.calls.len()).sum()
+}
+
+/// Whether each pod of `service` has a sidecar.
+pub(crate) fn has_sidecar(deployment: &Deployment, service: &Service) -> bool {
+    deployment.data_plane != DataPlane::Bare && service.program.takes_sidecar()
 }
 
 fn transparent(deployment: &Deployment, bypass: Bypass) -> Topology {
-    let pod = |(index, service): (usize, &Service)| PodAddresses {
-        pod: service.name.clone(),
+    let pod = |(index, (pod, service)): (usize, (String, &Service))| PodAddresses {
+        pod,
         service: service.name.clone(),
-        ip: network::service_ip(index),
+        ip: network::pod_ip(index),
         app_port: service.port,
         outbound_port: OUTBOUND_PORT,
         inbound_port: INBOUND_PORT,
         calls: BTreeMap::new(),
     };
     Topology {
-        pods: deployment.services.iter().enumerate().map(pod).collect(),
+        pods: deployment.pods().into_iter().enumerate().map(pod).collect(),
         load_ip: network::LOAD_IP,
         capture: Capture::Transparent(bypass),
     }
 }
 
-/// Of a bare deployment only the services' own ports mean something.
+/// Of a pod without a sidecar only the program's own port means something.
 fn explicit(deployment: &Deployment, mut free: impl Iterator<Item = u16>) -> Topology {
-    let meshed = deployment.data_plane != DataPlane::Bare;
     let mut next = || free.next().expect("as many ports are given as ports_needed says");
-    let mut pod = |service: &Service| PodAddresses {
-        pod: service.name.clone(),
-        service: service.name.clone(),
-        ip: Ipv4Addr::LOCALHOST,
-        app_port: service.port,
-        outbound_port: OUTBOUND_PORT,
-        inbound_port: if meshed { next() } else { service.port },
-        calls: service
-            .calls
-            .iter()
-            .filter(|_| meshed)
-            .map(|callee| (callee.clone(), SocketAddrV4::new(Ipv4Addr::LOCALHOST, next())))
-            .collect(),
+    let mut pod = |(pod, service): (String, &Service)| {
+        let meshed = has_sidecar(deployment, service);
+        PodAddresses {
+            pod,
+            service: service.name.clone(),
+            ip: Ipv4Addr::LOCALHOST,
+            app_port: service.port,
+            outbound_port: OUTBOUND_PORT,
+            inbound_port: if meshed { next() } else { service.port },
+            calls: service
+                .calls
+                .iter()
+                .filter(|_| meshed)
+                .map(|callee| (callee.clone(), SocketAddrV4::new(Ipv4Addr::LOCALHOST, next())))
+                .collect(),
+        }
     };
     Topology {
-        pods: deployment.services.iter().map(&mut pod).collect(),
+        pods: deployment.pods().into_iter().map(&mut pod).collect(),
         load_ip: Ipv4Addr::LOCALHOST,
         capture: Capture::Explicit,
     }
 }
 
-/// Where those outside of the mesh connect to reach `service`.
+/// Where those outside of the mesh connect to reach `service`: its first pod.
 ///
 /// # Errors
 /// When there is no such service.
 pub(crate) fn front(topology: &Topology, service: &str) -> Result<SocketAddrV4, LabError> {
-    let pod = pod(topology, service)?;
+    let pods = pods(topology, service)?;
+    Ok(pod_front(topology, pods[0]))
+}
+
+/// Where those outside of the mesh connect to reach this pod.
+pub(crate) fn pod_front(topology: &Topology, pod: &PodAddresses) -> SocketAddrV4 {
     let port = match topology.capture {
         Capture::Transparent(_) => pod.app_port,
         Capture::Explicit => pod.inbound_port,
     };
-    Ok(SocketAddrV4::new(pod.ip, port))
+    SocketAddrV4::new(pod.ip, port)
 }
 
-/// Where `caller` connects to call `callee`.
+/// Where `caller`, a pod, connects to call `callee`, a service: all its pods, to be taken in turn.
 ///
 /// # Errors
-/// When there is no such service.
-pub(crate) fn call_address(
+/// When there is no such pod or service.
+pub(crate) fn call_addresses(
     topology: &Topology,
     caller: &str,
     callee: &str,
-) -> Result<SocketAddrV4, LabError> {
-    match pod(topology, caller)?.calls.get(callee) {
-        Some(listener) => Ok(*listener),
-        None => {
-            let callee = pod(topology, callee)?;
-            Ok(SocketAddrV4::new(callee.ip, callee.app_port))
-        }
+) -> Result<Vec<SocketAddrV4>, LabError> {
+    let caller = topology.pods.iter().find(|pod| pod.pod == caller);
+    let caller = caller.ok_or_else(|| LabError::UnknownService(callee.to_owned()))?;
+    let callees = pods(topology, callee)?;
+    Ok(match caller.calls.get(callee) {
+        Some(listener) => vec![*listener],
+        None => callees.iter().map(|pod| SocketAddrV4::new(pod.ip, pod.app_port)).collect(),
+    })
+}
+
+/// The pods of a service, at least one.
+fn pods<'a>(topology: &'a Topology, service: &str) -> Result<Vec<&'a PodAddresses>, LabError> {
+    let pods: Vec<_> = topology.pods.iter().filter(|pod| pod.service == service).collect();
+    if pods.is_empty() {
+        return Err(LabError::UnknownService(service.to_owned()));
     }
+    Ok(pods)
 }
 
-fn pod<'a>(topology: &'a Topology, service: &str) -> Result<&'a PodAddresses, LabError> {
-    let found = topology.pods.iter().find(|pod| pod.service == service);
-    found.ok_or_else(|| LabError::UnknownService(service.to_owned()))
-}
-
-/// The configuration file of the built-in service.
+/// The configuration file of the built-in service, whatever it is written in.
 #[derive(Debug, Serialize)]
 struct ServiceConfig<'a> {
     name: &'a str,
@@ -126,6 +138,9 @@ struct ServiceConfig<'a> {
     work_us: u64,
     reply_bytes: usize,
     status: u16,
+    relay: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database: Option<DatabaseConfig<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stall: Option<StallConfig>,
 }
@@ -133,8 +148,20 @@ struct ServiceConfig<'a> {
 #[derive(Debug, Serialize)]
 struct CallConfig {
     service: String,
-    address: SocketAddrV4,
+    addresses: Vec<SocketAddrV4>,
     host: String,
+}
+
+#[derive(Debug, Serialize)]
+struct DatabaseConfig<'a> {
+    service: &'a str,
+    address: SocketAddrV4,
+    user: &'static str,
+    database: &'static str,
+    connections: u32,
+    read: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    write: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -143,29 +170,25 @@ struct StallConfig {
     lasting_ms: u64,
 }
 
-/// The configuration of a built-in service, JSON.
+/// The configuration of a built-in service in `pod`, JSON.
 ///
 /// # Errors
 /// When it calls a service that is not there.
 pub(crate) fn service_config(
+    deployment: &Deployment,
     topology: &Topology,
-    service: &Service,
-    behaviour: &BuiltIn,
+    pod: &str,
+    (service, behaviour): (&Service, &BuiltIn),
 ) -> Result<String, LabError> {
-    let call = |callee: &String| -> Result<CallConfig, LabError> {
-        Ok(CallConfig {
-            service: callee.clone(),
-            address: call_address(topology, &service.name, callee)?,
-            host: format!("{callee}:{}", pod(topology, callee)?.app_port),
-        })
-    };
     let config = ServiceConfig {
         name: &service.name,
         listen: SocketAddrV4::new(listen_ip(topology.capture), service.port),
-        calls: service.calls.iter().map(call).collect::<Result<_, _>>()?,
+        calls: http_calls(deployment, topology, pod, service)?,
         work_us: whole(behaviour.work.as_micros()),
         reply_bytes: behaviour.reply_bytes,
         status: behaviour.status,
+        relay: behaviour.relay,
+        database: behaviour.queries.as_ref().map(|q| database(topology, pod, q)).transpose()?,
         stall: behaviour.stall.map(|stall| StallConfig {
             every_ms: whole(stall.every.as_millis()),
             lasting_ms: whole(stall.lasting.as_millis()),
@@ -174,8 +197,42 @@ pub(crate) fn service_config(
     Ok(serde_json::to_string_pretty(&config).expect("plain fields always have a JSON form") + "\n")
 }
 
-/// With transparent capture each service has a namespace to itself.
-fn listen_ip(capture: Capture) -> Ipv4Addr {
+fn http_calls(
+    deployment: &Deployment,
+    topology: &Topology,
+    pod: &str,
+    service: &Service,
+) -> Result<Vec<CallConfig>, LabError> {
+    let is_database =
+        |name: &str| deployment.service(name).is_some_and(|s| s.program.is_database());
+    let call = |callee: &String| -> Result<CallConfig, LabError> {
+        Ok(CallConfig {
+            service: callee.clone(),
+            addresses: call_addresses(topology, pod, callee)?,
+            host: format!("{callee}:{}", pods(topology, callee)?[0].app_port),
+        })
+    };
+    service.calls.iter().filter(|callee| !is_database(callee)).map(call).collect()
+}
+
+fn database<'a>(
+    topology: &Topology,
+    pod: &str,
+    queries: &'a Queries,
+) -> Result<DatabaseConfig<'a>, LabError> {
+    Ok(DatabaseConfig {
+        service: &queries.database,
+        address: call_addresses(topology, pod, &queries.database)?[0],
+        user: postgres::ROLE,
+        database: postgres::ROLE,
+        connections: queries.connections,
+        read: &queries.read,
+        write: queries.write.as_deref(),
+    })
+}
+
+/// With transparent capture each pod has a namespace to itself.
+pub(super) fn listen_ip(capture: Capture) -> Ipv4Addr {
     match capture {
         Capture::Transparent(_) => Ipv4Addr::UNSPECIFIED,
         Capture::Explicit => Ipv4Addr::LOCALHOST,
@@ -202,7 +259,7 @@ mod tests {
     #[test]
     fn without_namespaces_a_bare_client_calls_the_server_itself() {
         let topology = plan(&chain(), Isolation::Loopback, []);
-        assert_eq!(call_address(&topology, "client", "server").unwrap(), local(9999));
+        assert_eq!(call_addresses(&topology, "client", "server").unwrap(), [local(9999)]);
         assert_eq!(front(&topology, "client").unwrap(), local(9000));
     }
 
@@ -212,34 +269,34 @@ mod tests {
         assert_eq!(ports_needed(&mesh), 3);
         let topology = plan(&mesh, Isolation::Loopback, [20_001, 20_002, 20_003]);
         assert_eq!(front(&topology, "client").unwrap(), local(20_001));
-        assert_eq!(call_address(&topology, "client", "server").unwrap(), local(20_002));
+        assert_eq!(call_addresses(&topology, "client", "server").unwrap(), [local(20_002)]);
         assert_eq!(front(&topology, "server").unwrap(), local(20_003));
     }
 
     #[test]
     fn the_services_configuration_does_not_change_with_transparent_sidecars() {
-        let config = |deployment: &Deployment| {
-            let topology = plan(deployment, Isolation::Pods, []);
-            let service = &deployment.services[0];
-            service_config(&topology, service, &crate::fixture::built_in(service)).unwrap()
-        };
-        assert_eq!(config(&chain()), config(&in_mesh(chain())));
+        assert_eq!(config_of(&chain(), "client"), config_of(&in_mesh(chain()), "client"));
     }
 
     #[test]
     fn a_service_is_told_where_to_listen_and_whom_to_call() {
-        let deployment = chain();
-        let topology = plan(&deployment, Isolation::Pods, []);
-        let client = &deployment.services[0];
-        let behaviour = crate::fixture::built_in(client);
-        insta::assert_snapshot!(service_config(&topology, client, &behaviour).unwrap());
+        insta::assert_snapshot!(config_of(&chain(), "client"));
     }
 
     #[test]
     fn a_call_to_a_service_that_is_not_there_is_an_error() {
         let topology = plan(&chain(), Isolation::Pods, []);
-        let error = call_address(&topology, "client", "nobody").unwrap_err();
+        let error = call_addresses(&topology, "client", "nobody").unwrap_err();
         assert!(matches!(error, LabError::UnknownService(name) if name == "nobody"));
+    }
+
+    /// In pods.
+    fn config_of(deployment: &Deployment, pod: &str) -> String {
+        let topology = plan(deployment, Isolation::Pods, []);
+        let pods = deployment.pods();
+        let (_, service) = pods.iter().find(|(name, _)| name == pod).unwrap();
+        let behaviour = crate::fixture::built_in(service);
+        service_config(deployment, &topology, pod, (service, &behaviour)).unwrap()
     }
 
     fn local(port: u16) -> SocketAddrV4 {

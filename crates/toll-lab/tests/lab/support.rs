@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns};
@@ -62,8 +63,12 @@ impl TestLab {
             service: vec![service.into()],
             load: ["sh", "-c", "cat"].map(OsString::from).to_vec(),
             envoy: None,
+            postgres: None,
+            java: None,
+            spring: None,
             realtime: false,
             work_dir: folder.path().join("lab"),
+            interrupt: Arc::default(),
         };
         change(&mut options);
         Self { lab: Lab::local(options).unwrap(), folder }

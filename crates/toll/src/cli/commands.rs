@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use toll_lab::parts::{self, Fetch, Part, PartError};
-use toll_lab::{DataPlane, Isolation, Lab, LocalOptions, SidecarProxy};
+use toll_lab::parts::{self, Fetch};
+use toll_lab::{Isolation, Lab, LocalOptions};
 
 use super::arguments::{
     DoctorArguments, IsolationChoice, PlanArguments, ReportArguments, ReportFormat, RunArguments,
     StudyArguments, StudyChoice,
 };
 use super::exit;
+use super::parts::Parts;
 use super::progress::Progress;
 use super::talk::{CliError, print, say, stdout_style};
 use crate::analysis;
@@ -30,8 +31,8 @@ use crate::study::{self, Profile, Study};
 pub fn run(arguments: &RunArguments) -> Result<u8, CliError> {
     let interrupt = catch_signals(&OF_A_RUN)?;
     let (store, plan, lab) = match &arguments.resume {
-        Some(run) => resumed(run)?,
-        None => begun(arguments)?,
+        Some(run) => resumed(run, &interrupt)?,
+        None => begun(arguments, &interrupt)?,
     };
     say(&format!("run directory: {}", store.dir().display()));
     let mut progress = Progress::new();
@@ -55,28 +56,32 @@ pub fn run(arguments: &RunArguments) -> Result<u8, CliError> {
     Ok(if every_variant_counts(&findings) { exit::DONE } else { exit::UNPROVEN })
 }
 
-fn begun(arguments: &RunArguments) -> Result<(Store, Plan, Lab), CliError> {
+fn begun(
+    arguments: &RunArguments,
+    interrupt: &Arc<AtomicBool>,
+) -> Result<(Store, Plan, Lab), CliError> {
     let choice = arguments.choice.as_ref();
     let choice = choice.expect("clap asks for a study unless a run is resumed");
     let (text, plan) = planned(choice)?;
-    let envoy = envoy_for(&plan)?;
-    let lab = lab(choice.isolation.map(isolation), arguments.realtime, envoy.as_ref())?;
+    let parts = Parts::of(&plan)?;
+    let level = choice.isolation.map(isolation);
+    let lab = lab(level, arguments.realtime, &parts, interrupt)?;
     let dir = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.study));
     let store = Store::create(
         &dir,
         &text,
         &plan,
-        &run::host_facts(&lab, arguments.realtime, envoy.as_ref()),
+        &run::host_facts(&lab, arguments.realtime, &parts.labelled()),
     )?;
     Ok((store, plan, lab))
 }
 
-fn resumed(run: &Path) -> Result<(Store, Plan, Lab), CliError> {
+fn resumed(run: &Path, interrupt: &Arc<AtomicBool>) -> Result<(Store, Plan, Lab), CliError> {
     let (store, plan) = Store::open(run)?;
     let mut host = store.host()?;
-    let envoy = envoy_for(&plan)?;
-    let lab = lab(host.isolation, host.realtime, envoy.as_ref())?;
-    host.resume_on(&run::host_facts(&lab, host.realtime, envoy.as_ref()));
+    let parts = Parts::of(&plan)?;
+    let lab = lab(host.isolation, host.realtime, &parts, interrupt)?;
+    host.resume_on(&run::host_facts(&lab, host.realtime, &parts.labelled()));
     host.changes.iter().for_each(|change| say(&format!("warning: {change}")));
     store.write_host(&host)?;
     Ok((store, plan, lab))
@@ -125,7 +130,8 @@ pub fn plan(arguments: &PlanArguments) -> Result<u8, CliError> {
         print(&serde_json::to_string_pretty(&plan).expect("a plan is plain data"))?;
         return Ok(exit::DONE);
     }
-    let lab = lab(arguments.choice.isolation.map(isolation), false, None)?;
+    let level = arguments.choice.isolation.map(isolation);
+    let lab = lab(level, false, &Parts::default(), &Arc::default())?;
     let mut rendered = Vec::new();
     for (variant, deployment) in plan.ready() {
         rendered.push((variant.to_owned(), lab.render(deployment)?));
@@ -183,6 +189,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8, CliError> {
     print("\nPARTS")?;
     if arguments.fetch {
         parts::envoy(Fetch::Allowed)?;
+        parts::postgres(Fetch::Allowed)?;
     }
     for part in parts::statuses() {
         let found = match &part.found {
@@ -259,39 +266,25 @@ fn seed_from_clock() -> u64 {
     u64::try_from(jiff::Timestamp::now().as_microsecond()).unwrap_or_default()
 }
 
-/// Envoy, when the plan has sidecars of it; fetched when it is nowhere.
-fn envoy_for(plan: &Plan) -> Result<Option<Part>, CliError> {
-    if !needs_envoy(plan) {
-        return Ok(None);
-    }
-    match parts::envoy(Fetch::Forbidden) {
-        Err(PartError::Missing { .. }) => {}
-        found => return Ok(Some(found?)),
-    }
-    say("fetching Envoy into the user's cache (once, about 30 MB)");
-    Ok(Some(parts::envoy(Fetch::Allowed)?))
-}
-
 fn lab(
     isolation: Option<Isolation>,
     realtime: bool,
-    envoy: Option<&Part>,
+    parts: &Parts,
+    interrupt: &Arc<AtomicBool>,
 ) -> Result<Lab, CliError> {
     let toll = std::env::current_exe().map_err(CliError::Signals)?;
     Ok(Lab::local(LocalOptions {
         isolation,
         service: vec![toll.clone().into(), "service".into()],
         load: vec![toll.into(), "engine".into()],
-        envoy: envoy.map(|part| part.path.clone()),
+        envoy: parts.envoy(),
+        postgres: parts.postgres(),
+        java: parts.java(),
+        spring: parts.spring(),
         realtime,
         work_dir: std::env::temp_dir(),
+        interrupt: Arc::clone(interrupt),
     })?)
-}
-
-fn needs_envoy(plan: &Plan) -> bool {
-    plan.ready().any(|(_, deployment)| {
-        matches!(deployment.data_plane, DataPlane::Sidecar { proxy: SidecarProxy::Envoy, .. })
-    })
 }
 
 fn isolation(choice: IsolationChoice) -> Isolation {

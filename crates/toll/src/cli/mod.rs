@@ -2,6 +2,7 @@
 
 mod arguments;
 mod commands;
+mod parts;
 mod progress;
 mod talk;
 

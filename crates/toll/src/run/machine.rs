@@ -40,8 +40,8 @@ fn spin_ns() -> u64 {
     u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The machine, the tools and the lab, for the report's manifest (METHOD.md rule 11).
-pub fn host_facts(lab: &Lab, realtime: bool, envoy: Option<&Part>) -> HostFacts {
+/// The machine, the parts by their labels and the lab, for the report's manifest (METHOD.md rule 11).
+pub fn host_facts(lab: &Lab, realtime: bool, parts: &[(&str, Part)]) -> HostFacts {
     let mut facts = vec![
         fact("toll", format!("{} ({})", env!("CARGO_PKG_VERSION"), own_hash())),
         fact("kernel", read_line("/proc/sys/kernel/osrelease")),
@@ -51,7 +51,7 @@ pub fn host_facts(lab: &Lab, realtime: bool, envoy: Option<&Part>) -> HostFacts 
         fact("memory", total_memory()),
         fact("started", started()),
     ];
-    facts.extend(envoy.map(envoy_fact));
+    facts.extend(parts.iter().map(|(label, part)| part_fact(label, part)));
     facts.extend(lab.facts());
     HostFacts { facts, lacks: lab.lacks(), isolation: lab.isolation(), realtime, changes: vec![] }
 }
@@ -60,9 +60,9 @@ fn fact(label: &str, value: impl Into<String>) -> (String, String) {
     (label.into(), value.into())
 }
 
-fn envoy_fact(envoy: &Part) -> (String, String) {
-    let Part { version, sha256, source, .. } = envoy;
-    fact("Envoy", format!("{version} (sha256 {}, {source})", &sha256[..sha256.len().min(12)]))
+fn part_fact(label: &str, part: &Part) -> (String, String) {
+    let Part { version, sha256, source, .. } = part;
+    fact(label, format!("{version} (sha256 {}, {source})", &sha256[..sha256.len().min(12)]))
 }
 
 fn own_hash() -> String {

@@ -1,0 +1,153 @@
+//! Brings up the databases of an environment, fills them, and asks them what they did.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::os::unix::fs::{DirBuilderExt, chown};
+use std::process::Command;
+
+use super::environment::{LocalEnvironment, Program};
+use super::isolation::Isolation;
+use super::place::User;
+use super::postgres::{self, ROLE, SERVER_UID, SUPERUSER, Server};
+use super::query::{Row, query};
+use super::template::Template;
+use super::topology::listen_ip;
+use crate::data_plane::DatabaseSight;
+use crate::deployment::{self, Postgres};
+use crate::{Component, LabError, Role};
+
+impl LocalEnvironment {
+    /// Gives each database a copy of the template, and starts its server.
+    pub(super) fn start_databases(&mut self, template: &Template) -> Result<(), LabError> {
+        for (index, pod, _) in self.databases() {
+            let server = self.server(&pod);
+            let user = self.server_user();
+            self.make_folder_of(&server, &user)?;
+            self.ledger.data_directory(&server.data()).map_err(LabError::Ledger)?;
+            template.copy_to(&server.data(), &user)?;
+            let service = &self.topology.pods[index].service;
+            let connections = postgres::connections(&self.deployment, service);
+            let path = template.programs.join("postgres");
+            let mut command = Command::new(&path);
+            command.args(postgres::arguments(
+                &server,
+                listen_ip(self.topology.capture),
+                connections,
+            ));
+            let component = Component { role: Role::Database, pod };
+            self.start(Program { component, command, path, user, pod: index })?;
+        }
+        Ok(())
+    }
+
+    /// Closed to others: who reaches the socket may be the superuser.
+    fn make_folder_of(&self, server: &Server, user: &User) -> Result<(), LabError> {
+        let make = || {
+            std::fs::DirBuilder::new().mode(0o700).create(&server.folder)?;
+            match user {
+                User::Other(uid) => chown(&server.folder, Some(*uid), Some(*uid)),
+                User::Caller | User::Mapped(_) => Ok(()),
+            }
+        };
+        make().map_err(|source| LabError::Write { path: server.folder.clone(), source })
+    }
+
+    /// The server refuses root, also the root of a user namespace.
+    fn server_user(&self) -> User {
+        match (self.isolation, nix::unistd::geteuid().is_root()) {
+            (Isolation::Rootless, _) => User::Mapped(SERVER_UID),
+            (Isolation::Pods | Isolation::Loopback, true) => User::Other(SERVER_UID),
+            (Isolation::Pods | Isolation::Loopback, false) => User::Caller,
+        }
+    }
+
+    /// Runs each database's seed; the servers take connections.
+    pub(super) fn seed_databases(&self) -> Result<(), LabError> {
+        for (_, pod, database) in self.databases() {
+            self.ask_database(&pod, ROLE, ROLE, &database.seed)?;
+        }
+        Ok(())
+    }
+
+    /// What each database says of itself.
+    pub(super) fn database_sights(&self) -> Result<BTreeMap<String, DatabaseSight>, LabError> {
+        let look = |(_, pod, database): (usize, String, Postgres)| {
+            let mut sight =
+                sight(&self.ask_database(&pod, SUPERUSER, SUPERUSER, postgres::SIGHT)?)
+                    .ok_or_else(|| unreadable(&pod, "the statistics"))?;
+            if let Some(sql) = &database.written {
+                // Not as the services' role, whose statements are counted.
+                let rows = self.ask_database(&pod, SUPERUSER, ROLE, sql)?;
+                let written = written(&rows);
+                sight.written =
+                    Some(written.ok_or_else(|| unreadable(&pod, "the study's `written`"))?);
+            }
+            Ok((pod, sight))
+        };
+        self.databases().into_iter().map(look).collect()
+    }
+
+    fn ask_database(
+        &self,
+        pod: &str,
+        user: &str,
+        database: &str,
+        sql: &str,
+    ) -> Result<Vec<Row>, LabError> {
+        let server = self.server(pod);
+        query(&self.launcher, &self.options.service, &server, [user, database], sql)
+            .map_err(|message| LabError::Database { pod: pod.to_owned(), message })
+    }
+
+    /// Place among the pods, pod's name and content of each database.
+    fn databases(&self) -> Vec<(usize, String, Postgres)> {
+        let pods = self.deployment.pods().into_iter().enumerate();
+        pods.filter_map(|(index, (pod, service))| match &service.program {
+            deployment::Program::Postgres(postgres) => Some((index, pod, postgres.clone())),
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// The folder's name is short: a socket's path has at most 107 bytes.
+    pub(super) fn server(&self, pod: &str) -> Server {
+        let index = self.place_of(pod);
+        Server {
+            folder: self.folder.join(format!("db{index}")),
+            port: self.topology.pods[index].app_port,
+        }
+    }
+}
+
+/// Reads the rows of [`postgres::SIGHT`].
+fn sight(rows: &[Row]) -> Option<DatabaseSight> {
+    let mut sight = DatabaseSight::default();
+    for row in rows {
+        let number: u64 = text(row, 2)?.parse().ok()?;
+        match text(row, 0)? {
+            "statements" => sight.statements = number,
+            _ => {
+                let peer: IpAddr = text(row, 1)?.parse().ok()?;
+                sight.peers.insert(peer, number);
+            }
+        }
+    }
+    Some(sight)
+}
+
+/// The one row of two whole numbers that a study's `written` gives.
+fn written(rows: &[Row]) -> Option<(u64, u64)> {
+    match rows {
+        [row] if row.len() == 2 => Some((text(row, 0)?.parse().ok()?, text(row, 1)?.parse().ok()?)),
+        _ => None,
+    }
+}
+
+fn text(row: &Row, column: usize) -> Option<&str> {
+    row.get(column)?.as_deref()
+}
+
+fn unreadable(pod: &str, what: &str) -> LabError {
+    let message = format!("{what} did not give the rows that it should");
+    LabError::Database { pod: pod.to_owned(), message }
+}

