@@ -77,6 +77,7 @@ fn plan(release: Release, trials: Vec<PlannedTrial>) -> Plan {
         baseline: "bare".into(),
         seed: 1,
         profile: "default".into(),
+        runtime: None,
         bound: 0.05,
         idle_s: 1.0,
         blocks: 5,

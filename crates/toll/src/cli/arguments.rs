@@ -22,8 +22,19 @@ has no valid trial, 4 `toll load` did not keep its schedule, 99 a --fail-if of
 `toll load` was met, 130 interrupted (what was measured is kept).";
 
 /// A run is resumed as it was planned.
-const NOT_OF_A_RESUMED_RUN: [&str; 10] =
-    ["study", "quick", "paper", "blocks", "variants", "aa", "seed", "isolation", "out", "realtime"];
+const NOT_OF_A_RESUMED_RUN: [&str; 11] = [
+    "study",
+    "quick",
+    "paper",
+    "blocks",
+    "variants",
+    "aa",
+    "runtime",
+    "seed",
+    "isolation",
+    "out",
+    "realtime",
+];
 
 /// Measures what a service mesh charges an application.
 #[derive(Debug, Parser)]
@@ -88,6 +99,9 @@ pub struct StudyChoice {
     /// Hold the baseline against itself: an honest tool finds no difference
     #[arg(long, conflicts_with = "variants")]
     pub aa: bool,
+    /// What the built-in services are written in (default: the study's, else native)
+    #[arg(long, value_enum)]
+    pub runtime: Option<RuntimeChoice>,
     /// Seed of the order and of Poisson arrivals (default: from the clock, recorded)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -103,6 +117,7 @@ Examples:
   toll run mesher --quick
   toll run mesher --blocks 10 --out /tmp/mesher-today
   toll run mesher --aa --blocks 10
+  toll run customer-360 --runtime spring
   toll run --resume runs/20261121-140312-mesher")]
 pub struct RunArguments {
     /// The study and how to run it; not with --resume, which keeps the plan.
@@ -175,6 +190,15 @@ pub enum ReportFormat {
     Json,
     /// One self-contained page
     Html,
+}
+
+/// What the built-in services may be written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RuntimeChoice {
+    /// Rust: starts at once, no JVM noise
+    Native,
+    /// Spring Boot with WebFlux and R2DBC on a JVM: slower to start and to settle
+    Spring,
 }
 
 /// Isolation levels of the local lab.

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use toll_lab::parts::{self, Fetch};
-use toll_lab::{Isolation, Lab, LocalOptions};
+use toll_lab::{Isolation, Lab, LocalOptions, Runtime};
 
 use super::arguments::{
     DoctorArguments, IsolationChoice, PlanArguments, ReportArguments, ReportFormat, RunArguments,
-    StudyArguments, StudyChoice,
+    RuntimeChoice, StudyArguments, StudyChoice,
 };
 use super::exit;
 use super::parts::Parts;
@@ -222,6 +222,7 @@ fn planned(choice: &StudyChoice) -> Result<(String, Plan), CliError> {
         blocks: choice.blocks,
         variants: choice.variants.clone(),
         against_itself: choice.aa,
+        runtime: choice.runtime.map(runtime),
         seed: choice.seed.unwrap_or_else(seed_from_clock),
     };
     Ok((text, plan::resolve(&study, &choices, warnings)?))
@@ -285,6 +286,13 @@ fn lab(
         work_dir: std::env::temp_dir(),
         interrupt: Arc::clone(interrupt),
     })?)
+}
+
+fn runtime(choice: RuntimeChoice) -> Runtime {
+    match choice {
+        RuntimeChoice::Native => Runtime::Native,
+        RuntimeChoice::Spring => Runtime::Spring,
+    }
 }
 
 fn isolation(choice: IsolationChoice) -> Isolation {

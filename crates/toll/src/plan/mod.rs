@@ -2,6 +2,8 @@
 //!
 //! Turns a [`crate::study::Study`] into a [`Plan`]. Starts nothing and reads nothing but its arguments.
 
+mod application;
+mod estimate;
 mod listing;
 mod order;
 mod resolve;
@@ -14,6 +16,8 @@ use toll_load::{Arrivals, LoadModel, LoadPlan, Stop, Target, WarmUp};
 
 pub use listing::listing;
 pub use resolve::{Choices, PlanError, resolve};
+
+pub use crate::study::Derived;
 
 /// Version of `plan.json`.
 pub const FORMAT: u32 = 1;
@@ -33,6 +37,9 @@ pub struct Plan {
     pub seed: u64,
     /// `default`, `quick` or `paper`.
     pub profile: String,
+    /// What the built-in services are written in, in words; absent when there are none.
+    #[serde(default)]
+    pub runtime: Option<String>,
     /// Share of the baseline inside which a difference counts as none, 0..1.
     pub bound: f64,
     /// Seconds without load before each load, to measure the idle cost.
@@ -127,7 +134,7 @@ pub struct PlannedRequest {
     pub path: String,
     /// Content-Type of the body, when there is one.
     pub content_type: Option<String>,
-    /// Body; `{{...}}` in it is filled in for each request as [`toll_load::Target`] says.
+    /// Body; `{{...}}` in it and in the path is filled in for each request as [`toll_load::Target`] says.
     pub body: String,
 }
 
@@ -151,7 +158,7 @@ impl PlannedRequest {
         Target {
             method: self.method.clone(),
             headers: content_type.collect(),
-            template: self.body.contains("{{"),
+            template: self.body.contains("{{") || self.path.contains("{{"),
             body: self.body.as_str().into(),
             ..Target::get(url)
         }
@@ -241,28 +248,6 @@ pub struct Recomputed {
     pub because: String,
 }
 
-/// What can be derived from published figures, and from measured ones in the same way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Derived {
-    /// Change of the throughput, per cent.
-    ThroughputChange,
-    /// Change of the latency's 95th percentile, per cent.
-    LatencyP95Change,
-    /// Change of the CPU used by all pods, whatever the throughput, per cent.
-    CpuChange,
-    /// Change of the memory used by all pods, per cent.
-    MemoryChange,
-    /// CPU time of all pods per request, milliseconds.
-    CpuPerRequest,
-    /// Change of the CPU time of all pods per request, per cent.
-    CpuPerRequestChange,
-    /// Memory used by all pods, MiB.
-    MemoryTotal,
-    /// Throughput times mean latency: the requests that were under way by Little's law.
-    UnderWay,
-}
-
 /// One published number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PublishedFigure {
@@ -298,17 +283,6 @@ impl Plan {
     /// Whether a knee must be known before the first trial.
     pub fn needs_knee(&self) -> bool {
         self.loads.iter().any(|load| load.share_of_knee().is_some())
-    }
-
-    /// How long the trials will take at the most, seconds. Bring-up and tear-down count as one and a half.
-    pub fn estimate_s(&self) -> f64 {
-        self.trials.iter().filter_map(|t| self.load(&t.load)).map(|load| self.trial_s(load)).sum()
-    }
-
-    /// How long one trial takes at the most, seconds.
-    pub fn trial_s(&self, load: &PlannedLoad) -> f64 {
-        const BRING_UP_AND_DOWN_S: f64 = 1.5;
-        BRING_UP_AND_DOWN_S + self.idle_s + load.warm_up.max_s + load.measured_s()
     }
 }
 
@@ -353,15 +327,6 @@ impl PlannedLoad {
             seed,
             ..LoadPlan::new(self.request.target(url), model, self.stop)
         })
-    }
-
-    /// Planned length of the measured phase, seconds; a guess when it ends by count.
-    fn measured_s(&self) -> f64 {
-        const GUESS_FOR_A_COUNT_S: f64 = 60.0;
-        match self.stop {
-            Stop::AfterSeconds(seconds) => seconds,
-            Stop::AfterRequests(_) => GUESS_FOR_A_COUNT_S,
-        }
     }
 }
 

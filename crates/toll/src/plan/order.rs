@@ -1,33 +1,49 @@
 //! The order of the trials: blocks, and within each block the arms shuffled by the run's seed.
 //!
-//! Within a block the loads follow each other and all arms of one load run back to back, so that the pairs
-//! that are compared lie close together in time.
+//! What is brought up for each trial: within a block the loads follow each other and all arms of one load run
+//! back to back, so that the pairs that are compared lie close together in time. What stays up for a block: the
+//! arms follow each other, and each bears all loads, in the order of the study, before it goes down.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::{Arm, PlannedTrial};
+use super::{Arm, BringUp, PlannedTrial};
 
 /// Every arm once per load and block.
-pub fn trials(arms: &[Arm], loads: &[String], blocks: usize, seed: u64) -> Vec<PlannedTrial> {
+pub fn trials(
+    arms: &[Arm],
+    loads: &[String],
+    blocks: usize,
+    seed: u64,
+    bring_up: BringUp,
+) -> Vec<PlannedTrial> {
     let mut rng = StdRng::seed_from_u64(seed);
-    let mut trials = Vec::with_capacity(arms.len() * loads.len() * blocks);
-    for block in 1..=blocks {
-        for load in loads {
-            let mut shuffled = arms.to_vec();
-            shuffled.shuffle(&mut rng);
-            for arm in shuffled {
-                trials.push(PlannedTrial {
-                    index: trials.len() + 1,
-                    block,
-                    arm,
-                    load: load.clone(),
-                });
-            }
+    let mut shuffled = || {
+        let mut shuffled = arms.to_vec();
+        shuffled.shuffle(&mut rng);
+        shuffled
+    };
+    let mut of_block = || -> Vec<(Arm, &String)> {
+        match bring_up {
+            BringUp::PerTrial => loads
+                .iter()
+                .flat_map(|load| shuffled().into_iter().map(move |arm| (arm, load)))
+                .collect(),
+            BringUp::PerBlock => shuffled()
+                .into_iter()
+                .flat_map(|arm| loads.iter().map(move |load| (arm.clone(), load)))
+                .collect(),
         }
-    }
-    trials
+    };
+    let numbered = (1..=blocks).flat_map(|block| of_block().into_iter().map(move |t| (block, t)));
+    let trial = |(before, (block, (arm, load))): (usize, (usize, (Arm, &String)))| PlannedTrial {
+        index: before + 1,
+        block,
+        arm,
+        load: load.clone(),
+    };
+    numbered.enumerate().map(trial).collect()
 }
 
 #[cfg(test)]
@@ -45,7 +61,7 @@ mod tests {
     #[test]
     fn every_block_holds_every_arm_once_per_load() {
         let loads = ["x".to_owned(), "y".to_owned()];
-        let trials = trials(&arms(), &loads, 4, 7);
+        let trials = trials(&arms(), &loads, 4, 7, BringUp::PerTrial);
         assert_eq!(trials.len(), 3 * 2 * 4);
         for block in 1..=4 {
             for load in &loads {
@@ -63,15 +79,15 @@ mod tests {
     #[test]
     fn the_order_differs_between_blocks_and_follows_the_seed() {
         let loads = ["x".to_owned()];
-        let first = trials(&arms(), &loads, 8, 7);
-        assert_eq!(first, trials(&arms(), &loads, 8, 7));
-        assert_ne!(first, trials(&arms(), &loads, 8, 8));
+        let first = trials(&arms(), &loads, 8, 7, BringUp::PerTrial);
+        assert_eq!(first, trials(&arms(), &loads, 8, 7, BringUp::PerTrial));
+        assert_ne!(first, trials(&arms(), &loads, 8, 8, BringUp::PerTrial));
         assert!((2..=8).any(|block| order_of(&first, block) != order_of(&first, 1)));
     }
 
     #[test]
     fn indices_count_from_one_without_gaps() {
-        let trials = trials(&arms(), &["x".to_owned()], 2, 1);
+        let trials = trials(&arms(), &["x".to_owned()], 2, 1, BringUp::PerTrial);
         assert!(trials.iter().enumerate().all(|(i, t)| t.index == i + 1));
     }
 }

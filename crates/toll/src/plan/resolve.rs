@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use toll_lab::{
-    BuiltIn, DataPlane, Deployment, Mtls, Program, Runtime, Service, SidecarProxy, Stall,
-};
+use toll_lab::{BuiltIn, DataPlane, Deployment, Mtls, Program, Runtime, Service, SidecarProxy};
 use toll_load::{Stop, WarmUp};
 
 use super::{
     Arm, BringUp, FORMAT, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest,
-    PlannedVariant, PublishedFigure, Release, VariantState, order,
+    PlannedSettle, PlannedVariant, PublishedFigure, Recomputed, Release, VariantState, application,
+    order,
 };
-use crate::study::{self, Profile, Study};
+use crate::study::{self, App, Profile, Study};
 
 /// What the user chose on the command line.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +23,8 @@ pub struct Choices {
     pub variants: Vec<String>,
     /// Hold the baseline against itself as if it were a variant.
     pub against_itself: bool,
+    /// What all built-in services are written in, instead of what the study says.
+    pub runtime: Option<Runtime>,
     /// Seed of every random choice.
     pub seed: u64,
 }
@@ -57,6 +58,9 @@ pub enum PlanError {
         /// Why.
         reason: String,
     },
+    /// `--runtime` is about nothing in this study.
+    #[error("the study has no built-in service to choose a runtime for")]
+    NoRuntime,
     /// Too few blocks for an interval.
     #[error("{blocks} blocks give no interval")]
     TooFewBlocks {
@@ -82,6 +86,9 @@ impl PlanError {
             Self::BaselineSkipped { .. } => {
                 "give what it needs, or name another baseline in the study".into()
             }
+            Self::NoRuntime => {
+                "leave --runtime out: all its services are programs of your own".into()
+            }
             Self::TooFewBlocks { .. } => {
                 "use --blocks 2 or more; 5 and up for figures to lean on".into()
             }
@@ -98,16 +105,25 @@ pub fn resolve(
     choices: &Choices,
     study_warnings: Vec<String>,
 ) -> Result<Plan, PlanError> {
-    let study = study.clone().with_profile(choices.profile);
+    let study = as_chosen(study, choices);
     let blocks = choices.blocks.unwrap_or(study.blocks as usize);
     if blocks < 2 {
         return Err(PlanError::TooFewBlocks { blocks });
     }
-    let variants = variants(&study, choices)?;
+    let services = application::services(&study.app, choices.runtime);
+    let runtime = runtime_in_words(&services);
+    if choices.runtime.is_some() && runtime.is_none() {
+        return Err(PlanError::NoRuntime);
+    }
+    let variants = variants(&study, choices, &services)?;
     let arms = arms(&variants, study.baseline.as_str())?;
     let loads: Vec<PlannedLoad> =
         study.loads.iter().map(|(name, load)| planned_load(&study, name.as_str(), load)).collect();
     let names: Vec<String> = loads.iter().map(|load| load.name.clone()).collect();
+    let bring_up = match study.bring_up {
+        study::BringUp::Trial => BringUp::PerTrial,
+        study::BringUp::Block => BringUp::PerBlock,
+    };
     Ok(Plan {
         version: FORMAT,
         study: study.name.to_string(),
@@ -115,17 +131,44 @@ pub fn resolve(
         baseline: study.baseline.to_string(),
         seed: choices.seed,
         profile: profile_name(choices.profile).into(),
+        runtime,
         bound: study.bound.fraction(),
         idle_s: study.idle.get().as_secs_f64(),
         blocks,
-        bring_up: BringUp::default(),
-        settle: None,
-        trials: order::trials(&arms, &names, blocks, choices.seed),
+        bring_up,
+        settle: study.settle.map(planned_settle),
+        trials: order::trials(&arms, &names, blocks, choices.seed, bring_up),
         variants,
         loads,
         reference: study.reference.as_ref().map(reference),
         warnings: study_warnings,
     })
+}
+
+/// The study with what the profile changes, and on top of that what the chosen runtime needs.
+fn as_chosen(study: &Study, choices: &Choices) -> Study {
+    let study = study.clone().with_profile(choices.profile);
+    match choices.runtime {
+        Some(Runtime::Spring) => study.clone().with(&study.spring),
+        Some(Runtime::Native) | None => study,
+    }
+}
+
+/// What the built-in services are written in.
+fn runtime_in_words(services: &[Service]) -> Option<String> {
+    let runs = |wanted: Runtime| {
+        services.iter().any(|service| match &service.program {
+            Program::BuiltIn(BuiltIn { runtime, .. }) => *runtime == wanted,
+            _ => false,
+        })
+    };
+    let words = match (runs(Runtime::Native), runs(Runtime::Spring)) {
+        (false, false) => return None,
+        (true, false) => "native",
+        (false, true) => "spring",
+        (true, true) => "native and spring",
+    };
+    Some(words.into())
 }
 
 fn profile_name(profile: Profile) -> &'static str {
@@ -136,7 +179,11 @@ fn profile_name(profile: Profile) -> &'static str {
     }
 }
 
-fn variants(study: &Study, choices: &Choices) -> Result<Vec<PlannedVariant>, PlanError> {
+fn variants(
+    study: &Study,
+    choices: &Choices,
+    services: &[Service],
+) -> Result<Vec<PlannedVariant>, PlanError> {
     check_names(study, &choices.variants)?;
     let baseline = study.baseline.as_str();
     let wanted = |name: &str| {
@@ -148,7 +195,7 @@ fn variants(study: &Study, choices: &Choices) -> Result<Vec<PlannedVariant>, Pla
         .variants
         .iter()
         .filter(|(name, _)| wanted(name.as_str()))
-        .map(|(name, variant)| planned_variant(study, name.as_str(), variant))
+        .map(|(name, variant)| planned_variant(study, name.as_str(), variant, services))
         .collect();
     if choices.against_itself {
         variants.retain(|variant| variant.name == baseline);
@@ -198,27 +245,33 @@ fn arms(variants: &[PlannedVariant], baseline: &str) -> Result<Vec<Arm>, PlanErr
     Ok(arms)
 }
 
-fn planned_variant(study: &Study, name: &str, variant: &study::Variant) -> PlannedVariant {
-    let (describes, data_plane) = data_plane(variant);
+fn planned_variant(
+    study: &Study,
+    name: &str,
+    variant: &study::Variant,
+    services: &[Service],
+) -> PlannedVariant {
+    let (describes, data_plane) = data_plane(variant, &study.app);
     let state = match data_plane {
         Err(reason) => VariantState::Skipped(reason),
         Ok(data_plane) => VariantState::Ready(Deployment {
             name: name.into(),
             entry: study.app.entry.to_string(),
-            services: study
-                .app
-                .services
-                .iter()
-                .map(|(name, s)| service(name.as_str(), s))
-                .collect(),
+            services: services.to_vec(),
             data_plane,
         }),
     };
-    PlannedVariant { name: name.into(), describes, state }
+    let on_jvm = match runtime_in_words(services).as_deref() {
+        Some("spring") => ", services on Spring Boot",
+        Some("native and spring") => ", some services on Spring Boot",
+        _ => "",
+    };
+    PlannedVariant { name: name.into(), describes: format!("{describes}{on_jvm}"), state }
 }
 
 /// What stands in the path, in words and resolved; or why it cannot.
-fn data_plane(variant: &study::Variant) -> (String, Result<DataPlane, String>) {
+fn data_plane(variant: &study::Variant, app: &App) -> (String, Result<DataPlane, String>) {
+    let each = if app.databases.is_empty() { "each service" } else { "each service and database" };
     match &variant.sidecar {
         None => ("the application alone".into(), Ok(DataPlane::Bare)),
         Some(study::Sidecar::Envoy { mtls }) => {
@@ -226,7 +279,7 @@ fn data_plane(variant: &study::Variant) -> (String, Result<DataPlane, String>) {
                 study::Mtls::Permissive => ("permissive", Mtls::Permissive),
                 study::Mtls::Strict => ("strict", Mtls::Strict),
             };
-            let describes = format!("an Envoy sidecar beside each service, mTLS {word}");
+            let describes = format!("an Envoy sidecar beside {each}, mTLS {word}");
             (describes, Ok(DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls }))
         }
         Some(study::Sidecar::Mesher { binary }) => {
@@ -237,31 +290,16 @@ fn data_plane(variant: &study::Variant) -> (String, Result<DataPlane, String>) {
                     path.display()
                 ),
             };
-            ("a Mesher sidecar beside each service".into(), Err(reason))
+            (format!("a Mesher sidecar beside {each}"), Err(reason))
         }
     }
 }
 
-fn service(name: &str, service: &study::Service) -> Service {
-    let program = match service.program() {
-        study::Program::Command(command) => Program::Command(command.to_vec()),
-        study::Program::BuiltIn { work, reply, stall } => Program::BuiltIn(BuiltIn {
-            runtime: Runtime::Native,
-            relay: false,
-            queries: None,
-            work: work.cpu.get(),
-            reply_bytes: reply.bytes as usize,
-            status: reply.status,
-            stall: stall.map(|s| Stall { every: s.every.get(), lasting: s.lasting.get() }),
-        }),
-    };
-    Service {
-        name: name.into(),
-        group: "default".into(),
-        replicas: 1,
-        port: service.port,
-        program,
-        calls: service.calls.iter().map(ToString::to_string).collect(),
+fn planned_settle(settle: study::Settle) -> PlannedSettle {
+    PlannedSettle {
+        slice_s: settle.slice.get().as_secs_f64(),
+        max_s: settle.max.get().as_secs_f64(),
+        connections: settle.connections,
     }
 }
 
@@ -269,7 +307,7 @@ fn planned_load(study: &Study, name: &str, load: &study::Load) -> PlannedLoad {
     let seconds = |span: Duration| span.as_secs_f64();
     PlannedLoad {
         name: name.into(),
-        request: PlannedRequest::default(),
+        request: request(&load.request),
         release: release(&load.model),
         stop: match load.stop {
             study::Stop::Duration(span) => Stop::AfterSeconds(seconds(span.get())),
@@ -279,6 +317,20 @@ fn planned_load(study: &Study, name: &str, load: &study::Load) -> PlannedLoad {
             min_s: seconds(study.warm_up.min.get()),
             max_s: seconds(study.warm_up.max.get()),
         },
+    }
+}
+
+fn request(request: &study::Request) -> PlannedRequest {
+    let method = match request.method {
+        study::Method::Get => "GET",
+        study::Method::Post => "POST",
+    };
+    let content_type = request.content_type.clone().unwrap_or_else(|| "application/json".into());
+    PlannedRequest {
+        method: method.into(),
+        path: request.path.to_string(),
+        content_type: request.body.as_ref().map(|_| content_type),
+        body: request.body.clone().unwrap_or_default(),
     }
 }
 
@@ -300,23 +352,26 @@ fn reference(reference: &study::Reference) -> PlannedReference {
     let mut figures = Vec::new();
     for (variant, loads) in &reference.figures {
         for (load, published) in loads {
-            let mean = published.latency_ms.and_then(|latency| latency.mean);
-            let named =
-                [("throughput_per_s", published.throughput_per_s), ("latency_ms.mean", mean)];
-            figures.extend(named.into_iter().filter_map(|(figure, value)| {
-                Some(PublishedFigure {
-                    variant: variant.to_string(),
-                    load: load.to_string(),
-                    figure: figure.into(),
-                    value: value?,
-                })
+            figures.extend(published.named().into_iter().map(|(figure, value)| PublishedFigure {
+                variant: variant.to_string(),
+                load: load.to_string(),
+                figure,
+                value,
             }));
         }
     }
+    let recomputed = reference.recomputed.iter().map(|derived| Recomputed {
+        variant: derived.variant.to_string(),
+        load: derived.load.to_string(),
+        derived: derived.derived,
+        printed: derived.printed,
+        recomputed: derived.recomputed,
+        because: derived.because.clone(),
+    });
     PlannedReference {
         source: reference.source.clone(),
         notes: reference.note.clone(),
         figures,
-        recomputed: Vec::new(),
+        recomputed: recomputed.collect(),
     }
 }

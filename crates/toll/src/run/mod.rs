@@ -176,8 +176,7 @@ impl Session<'_> {
     }
 
     fn estimate_s(&self, trials: &[&PlannedTrial]) -> f64 {
-        let loads = trials.iter().filter_map(|trial| self.plan.load(&trial.load));
-        loads.map(|load| self.plan.trial_s(load)).sum()
+        self.plan.trials_s(trials.iter().copied())
     }
 
     fn end(&mut self, ending: Ending) -> Result<Ending, RunError> {

@@ -11,6 +11,7 @@ fn plan(trials: usize) -> Plan {
         baseline: "a".into(),
         seed: 1,
         profile: "default".into(),
+        runtime: None,
         bound: 0.05,
         idle_s: 0.0,
         blocks: trials,

@@ -75,14 +75,32 @@ pub(super) enum Problem {
     UnknownName { kind: &'static str, name: String, known: Vec<String> },
     #[error("the calls go in a circle: {}", .circle.join(" -> "))]
     CallCircle { circle: Vec<String> },
-    #[error("`{service}` and `{other}` listen on the same port {port}")]
-    SamePort { port: u16, service: String, other: String },
+    #[error("`{database}` is a database: it is queried, not called")]
+    CallsDatabase { database: String },
+    #[error("`{one}` and `{other}` listen on the same port {port}")]
+    SamePort { port: u16, one: String, other: String },
+    #[error("{one} has a name that {other} or one of its pods has")]
+    SameName { one: String, other: String },
     #[error("`{key}` is for the built-in service, but `{service}` is a program of your own")]
     BuiltInOnly { key: &'static str, service: String },
     #[error("the stall ({lasting}) is not shorter than its period ({every})")]
     StallFillsPeriod { lasting: String, every: String },
-    #[error("a load cannot last {duration}")]
-    NoDuration { duration: String },
+    #[error("`{service}` is to hand on an answer, but calls nothing")]
+    NothingToRelay { service: String },
+    #[error("no service queries the database `{database}`")]
+    UnaskedDatabase { database: String },
+    #[error("the writes to `{database}` could not be checked")]
+    UncountedWrites { database: String },
+    #[error("`{service}` queries a database and has no answer to a POST")]
+    PostToReadOnly { service: String },
+    #[error("a GET has no body")]
+    BodyOfGet,
+    #[error("there is no body whose type it could be")]
+    TypeOfNoBody,
+    #[error("a {what} cannot last {duration}")]
+    NoDuration { what: &'static str, duration: String },
+    #[error("the discarded run ends after {max}, before six slices of {slice} show it stable")]
+    SettleTooShort { slice: String, max: String },
     #[error("the shortest warm-up ({min}) is longer than the longest ({max})")]
     WarmUpOrder { min: String, max: String },
 }
@@ -191,11 +209,40 @@ impl Problem {
                 "give each service its own: on one machine they may share one address".into()
             }
             Self::BuiltInOnly { key, .. } => format!("remove `{key}`, or remove `command`"),
+            Self::SameName { .. } => {
+                "rename one of them: pods are told apart by name, several replicas as `NAME-1`, `NAME-2`"
+                    .into()
+            }
+            Self::CallsDatabase { database } => {
+                format!("query it from a service: `postgres: {{database: {database}, read: ...}}`")
+            }
+            Self::NothingToRelay { .. } => {
+                "name in `calls` whose answer it hands on, or remove `relay`".into()
+            }
+            Self::UnaskedDatabase { database } => format!(
+                "query it from a service, `postgres: {{database: {database}, read: ...}}`, or remove it"
+            ),
+            Self::UncountedWrites { .. } => {
+                "add what counts the rows that writes have made and the different ones among them,\n\
+                 for example `written: SELECT count(key), count(DISTINCT key) FROM orders`"
+                    .into()
+            }
+            Self::PostToReadOnly { .. } => {
+                "say what it runs for a POST, for example\n\
+                 `write: INSERT INTO orders (key) SELECT $1::text::json ->> 'key'`"
+                    .into()
+            }
+            Self::BodyOfGet => "write `method: POST`, or remove `body`".into(),
+            Self::TypeOfNoBody => "add a `body`, or remove `content_type`".into(),
             Self::StallFillsPeriod { .. } => {
                 "shorten it: the service must answer between two stalls".into()
             }
+            Self::NoDuration { what: "slice", .. } => "for example `slice: 1s`".into(),
             Self::NoDuration { .. } => {
                 "write how long to measure, for example `duration: 30s`".into()
+            }
+            Self::SettleTooShort { .. } => {
+                "leave it room, for example `{slice: 1s, max: 20s}`".into()
             }
             Self::WarmUpOrder { .. } => "write both, for example `{min: 2s, max: 10s}`".into(),
         };

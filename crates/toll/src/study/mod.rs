@@ -15,8 +15,8 @@ mod tree;
 
 pub use fault::{StudyErrors, Warning, nearest};
 pub use model::{
-    Arrivals, Load, LoadModel, Mtls, Profile, Program, Reference, Service, Sidecar, Stop, Study,
-    Variant,
+    App, Arrivals, BringUp, Database, Derived, Gateway, Load, LoadModel, Method, Mtls, Profile,
+    Program, Queries, Reference, Request, Runtime, Service, Settle, Sidecar, Stop, Study, Variant,
 };
 pub use quantity::Rate;
 pub use schema::schema;
@@ -28,7 +28,10 @@ use tree::{Node, Pointer};
 
 /// The studies that toll brings along: name and text of the file.
 pub fn builtin() -> &'static [(&'static str, &'static str)] {
-    &[("mesher", include_str!("../../../../studies/mesher.yaml"))]
+    &[
+        ("customer-360", include_str!("../../../../studies/customer-360.yaml")),
+        ("mesher", include_str!("../../../../studies/mesher.yaml")),
+    ]
 }
 
 /// A study file that names every key with its default and says what it is for.
@@ -88,12 +91,13 @@ fn typed(mended: &Mended, faults: &mut Vec<Fault>) -> Option<Study> {
     }
 }
 
-/// The warning about `blocks`, `quick.blocks` and `paper.blocks`, as far as the file names them.
+/// The warnings about the study's blocks and those of its profiles, as far as the file names them.
 fn few_blocks(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
     let written = [
         (Some(study.blocks), Pointer::to(&["blocks"])),
         (study.quick.blocks, Pointer::to(&["quick", "blocks"])),
         (study.paper.blocks, Pointer::to(&["paper", "blocks"])),
+        (study.spring.blocks, Pointer::to(&["spring", "blocks"])),
     ];
     let warning = |(blocks, at): (Option<u32>, Pointer)| {
         let blocks = blocks.filter(|blocks| *blocks < 5)?;

@@ -7,7 +7,13 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::quantity::{Binary, Name, Rate, Share, TimeSpan};
+use super::quantity::{Binary, Name, Rate, Share, TimeSpan, UrlPath};
+
+mod app;
+mod reference;
+
+pub use app::{App, Database, Gateway, Program, Queries, Runtime, Service};
+pub use reference::{Derived, Figures, Reference};
 
 /// One study: an application, the variants it runs in, the loads it bears.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +45,12 @@ pub struct Study {
     /// A difference that lies inside this share of the baseline is called no difference.
     #[serde(default = "default::bound")]
     pub bound: Share,
+    /// How long a variant stays up.
+    #[serde(default)]
+    pub bring_up: BringUp,
+    /// The discarded run that brings fresh services to their steady state, before their first load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle: Option<Settle>,
     /// The phase before the measured one.
     #[serde(default)]
     pub warm_up: WarmUp,
@@ -51,97 +63,12 @@ pub struct Study {
     /// What `--paper` changes: durations as published.
     #[serde(default)]
     pub paper: Changes,
+    /// What `--runtime spring` changes besides the runtime: a JVM takes longer to reach its steady state.
+    #[serde(default)]
+    pub spring: Changes,
     /// Published figures of the same study, shown beside the user's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
-}
-
-/// The application: services that call each other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct App {
-    /// The service that the load calls.
-    pub entry: Name,
-    /// The services, by name.
-    #[schemars(extend("minProperties" = 1))]
-    pub services: IndexMap<Name, Service>,
-}
-
-/// One service: the built-in one, or the user's own program.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Service {
-    /// TCP port that it listens on; no other service has it.
-    #[schemars(range(min = 1, max = 65535), extend("examples" = [9000]))]
-    pub port: u16,
-    /// The services that it calls for each request it gets, in order.
-    #[serde(default)]
-    #[schemars(extend("examples" = [["server"]]))]
-    pub calls: Vec<Name>,
-    /// The user's own program and its arguments, instead of the built-in service.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1), extend("examples" = [["./my-api", "--port", "8080"]]))]
-    pub command: Option<Vec<String>>,
-    /// What the built-in service does for each request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(default = "default::work")]
-    pub work: Option<Work>,
-    /// What the built-in service answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(default = "default::reply")]
-    pub reply: Option<Reply>,
-    /// A fault with a known answer: the built-in service stops answering at regular times.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stall: Option<Stall>,
-}
-
-/// What plays a service, its defaults filled in.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Program<'s> {
-    /// The built-in service.
-    BuiltIn {
-        /// What it does for each request.
-        work: Work,
-        /// What it answers.
-        reply: Reply,
-        /// Its known-answer fault.
-        stall: Option<Stall>,
-    },
-    /// The user's own program and its arguments, never empty.
-    Command(&'s [String]),
-}
-
-/// What the built-in service does for each request.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Work {
-    /// CPU time burned for each request: beside a service that does nothing every proxy looks huge.
-    pub cpu: TimeSpan,
-}
-
-/// What the built-in service answers.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Reply {
-    /// HTTP status.
-    #[schemars(range(min = 200, max = 599))]
-    pub status: u16,
-    /// Length of the body.
-    #[schemars(range(min = 0, max = 1_000_000_000))]
-    pub bytes: u32,
-}
-
-/// A stall at the start of each period.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Stall {
-    /// Length of the period.
-    #[schemars(extend("examples" = ["1s"]))]
-    pub every: TimeSpan,
-    /// Length of the stall, shorter than the period.
-    #[serde(rename = "for")]
-    #[schemars(extend("examples" = ["100ms"]))]
-    pub lasting: TimeSpan,
 }
 
 /// One configuration of the application; `{}` is the application alone.
@@ -183,16 +110,49 @@ pub enum Mtls {
     Strict,
 }
 
-/// One load: how requests are released, and for how long.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// One load: what is asked, how requests are released, and for how long.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("unevaluatedProperties" = false))]
 pub struct Load {
+    /// What is asked.
+    #[serde(default)]
+    pub request: Request,
     /// How requests are released.
     #[serde(flatten)]
     pub model: LoadModel,
     /// When the measured phase ends.
     #[serde(flatten)]
     pub stop: Stop,
+}
+
+/// What a load asks the entry.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    /// HTTP method; on a POST a service with `postgres` writes.
+    pub method: Method,
+    /// Path and query; `{{counter}}` and `{{random}}` in it are filled in for each request.
+    pub path: UrlPath,
+    /// Content-Type of the body, `application/json` when it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["application/json"]))]
+    pub content_type: Option<String>,
+    /// Body of a POST; `{{counter}}` and `{{random}}` in it are filled in for each request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["hello"]))]
+    pub body: Option<String>,
+}
+
+/// The methods that the built-in service tells apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[schemars(extend("examples" = ["POST"]))]
+pub enum Method {
+    /// Reads.
+    #[default]
+    Get,
+    /// Writes.
+    Post,
 }
 
 /// How requests are released.
@@ -210,9 +170,21 @@ pub enum LoadModel {
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// After this time.
-    Duration(#[schemars(extend("examples" = ["30s", "5m", "500ms"]))] TimeSpan),
+    Duration(
+        #[schemars(extend(
+            "description" = "How long to measure.",
+            "examples" = ["30s", "5m", "500ms"]
+        ))]
+        TimeSpan,
+    ),
     /// After this many requests.
-    Requests(#[schemars(range(min = 1), extend("examples" = [100_000]))] u64),
+    Requests(
+        #[schemars(
+            range(min = 1),
+            extend("description" = "How many requests to measure.", "examples" = [100_000])
+        )]
+        u64,
+    ),
 }
 
 /// An arrival schedule that does not wait for answers.
@@ -253,6 +225,31 @@ pub struct Closed {
     pub connections: u32,
 }
 
+/// How long a variant stays up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("examples" = ["block"]))]
+pub enum BringUp {
+    /// For one load: nothing is inherited.
+    #[default]
+    Trial,
+    /// For all loads of one block: services that are slow to start are started less often.
+    Block,
+}
+
+/// A discarded run in a closed loop, slice after slice, until throughput and CPU per request are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settle {
+    /// Length of a slice; the last three are held against the three before.
+    pub slice: TimeSpan,
+    /// Never longer than this in all; room for at least six slices.
+    pub max: TimeSpan,
+    /// Connections of the closed loop.
+    #[schemars(range(min = 1, max = 60_000))]
+    pub connections: u32,
+}
+
 /// The warm-up ends when the series is stable.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -264,7 +261,7 @@ pub struct WarmUp {
 }
 
 /// What a profile changes; what it does not name stays as the study says.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Changes {
     /// Blocks instead of the study's.
@@ -274,49 +271,18 @@ pub struct Changes {
     /// Duration of every load, also of one that the study ends after a number of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<TimeSpan>,
+    /// The end of single loads, by name; goes before `duration`.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub loads: IndexMap<Name, Stop>,
+    /// Discarded run instead of the study's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle: Option<Settle>,
     /// Warm-up instead of the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
     /// Idle time instead of the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<TimeSpan>,
-}
-
-/// Published figures of the same study.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Reference {
-    /// Where they were published.
-    #[schemars(extend("examples" = ["Mesher performance tests"]))]
-    pub source: String,
-    /// What a reader must know about them, a sentence each.
-    #[serde(default)]
-    pub note: Vec<String>,
-    /// The figures, by variant and load.
-    pub figures: IndexMap<Name, IndexMap<Name, Figures>>,
-}
-
-/// The published figures of one variant under one load.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Figures {
-    /// Completed requests per second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0), extend("examples" = [2303.69]))]
-    pub throughput_per_s: Option<f64>,
-    /// Latency, milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency_ms: Option<LatencyMs>,
-}
-
-/// Published latency, milliseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LatencyMs {
-    /// Arithmetic mean.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0), extend("examples" = [17.702]))]
-    pub mean: Option<f64>,
 }
 
 /// How thoroughly a study is run.
@@ -334,46 +300,32 @@ pub enum Profile {
 
 impl Study {
     /// The study with what the profile changes.
-    pub fn with_profile(mut self, profile: Profile) -> Self {
+    pub fn with_profile(self, profile: Profile) -> Self {
         let changes = match profile {
             Profile::Default => return self,
-            Profile::Quick => self.quick,
-            Profile::Paper => self.paper,
+            Profile::Quick => self.quick.clone(),
+            Profile::Paper => self.paper.clone(),
         };
+        self.with(&changes)
+    }
+
+    /// The study with these changes.
+    pub fn with(mut self, changes: &Changes) -> Self {
         self.blocks = changes.blocks.unwrap_or(self.blocks);
+        self.settle = changes.settle.or(self.settle);
         self.warm_up = changes.warm_up.unwrap_or(self.warm_up);
         self.idle = changes.idle.unwrap_or(self.idle);
-        if let Some(duration) = changes.duration {
-            self.loads.values_mut().for_each(|load| load.stop = Stop::Duration(duration));
+        for (name, load) in &mut self.loads {
+            let of_all = changes.duration.map(Stop::Duration);
+            load.stop = changes.loads.get(name).copied().or(of_all).unwrap_or(load.stop);
         }
         self
     }
 }
 
-impl Service {
-    /// What plays the service.
-    pub fn program(&self) -> Program<'_> {
-        match &self.command {
-            Some(command) => Program::Command(command),
-            None => Program::BuiltIn {
-                work: self.work.unwrap_or_default(),
-                reply: self.reply.unwrap_or_default(),
-                stall: self.stall,
-            },
-        }
-    }
-}
-
-impl Default for Work {
-    fn default() -> Self {
-        Self { cpu: TimeSpan::from_micros(500) }
-    }
-}
-
-impl Default for Reply {
-    fn default() -> Self {
-        Self { status: 200, bytes: 5 }
-    }
+impl Settle {
+    /// Slices that a run has at the least before it can be called stable: three against the three before.
+    pub const SLICES: u32 = 6;
 }
 
 impl Default for WarmUp {
@@ -382,9 +334,15 @@ impl Default for WarmUp {
     }
 }
 
+impl Default for Settle {
+    fn default() -> Self {
+        Self { slice: TimeSpan::from_secs(1), max: TimeSpan::from_secs(20), connections: 50 }
+    }
+}
+
 /// The defaults that are no type's own; `default.yaml` states and explains them.
 mod default {
-    use super::{Changes, Reply, Share, TimeSpan, WarmUp, Work};
+    use super::{Changes, Share, TimeSpan, WarmUp};
 
     pub(super) fn blocks() -> u32 {
         5
@@ -402,20 +360,12 @@ mod default {
         256
     }
 
-    pub(super) fn work() -> Option<Work> {
-        Some(Work::default())
-    }
-
-    pub(super) fn reply() -> Option<Reply> {
-        Some(Reply::default())
-    }
-
     pub(super) fn quick() -> Changes {
         Changes {
-            blocks: None,
             duration: Some(TimeSpan::from_secs(3)),
             warm_up: Some(WarmUp { min: TimeSpan::from_millis(500), max: TimeSpan::from_secs(2) }),
             idle: Some(TimeSpan::from_secs(1)),
+            ..Changes::default()
         }
     }
 }

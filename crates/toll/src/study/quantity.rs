@@ -33,6 +33,16 @@ pub struct TimeSpan(Duration);
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
 
+/// A path on a server and its query, from the slash on, in the letters that a URL may have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct UrlPath(String);
+
+/// A published number, never negative.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Amount(f64);
+
 /// A part of a whole, from 0 % to 100 %, written as `5%`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -74,6 +84,7 @@ pub(super) fn fits(format: &str, text: &str) -> bool {
     match format {
         TimeSpan::FORMAT => text.parse::<TimeSpan>().is_ok(),
         Name::FORMAT => text.parse::<Name>().is_ok(),
+        UrlPath::FORMAT => text.parse::<UrlPath>().is_ok(),
         Share::FORMAT => text.parse::<Share>().is_ok(),
         Rate::FORMAT => text.parse::<Rate>().is_ok(),
         _ => true,
@@ -176,6 +187,43 @@ impl fmt::Display for Name {
 impl Borrow<str> for Name {
     fn borrow(&self) -> &str {
         &self.0
+    }
+}
+
+impl UrlPath {
+    const FORMAT: &str = "toll-path";
+
+    /// The path's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for UrlPath {
+    fn default() -> Self {
+        Self("/".into())
+    }
+}
+
+impl FromStr for UrlPath {
+    type Err = NotA;
+
+    fn from_str(text: &str) -> Result<Self, NotA> {
+        let fine = text.starts_with('/') && text.chars().all(|c| c.is_ascii_graphic());
+        if fine { Ok(Self(text.to_owned())) } else { Err(NotA("a path")) }
+    }
+}
+
+impl fmt::Display for UrlPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Amount {
+    /// The number.
+    pub const fn get(self) -> f64 {
+        self.0
     }
 }
 
@@ -301,7 +349,7 @@ macro_rules! written_as_text {
     )+};
 }
 
-written_as_text!(TimeSpan, Name, Share);
+written_as_text!(TimeSpan, Name, UrlPath, Share);
 
 macro_rules! shown_as_text {
     ($($quantity:ident),+) => {$(
@@ -313,7 +361,7 @@ macro_rules! shown_as_text {
     )+};
 }
 
-shown_as_text!(TimeSpan, Name, Share, Rate, Binary);
+shown_as_text!(TimeSpan, Name, UrlPath, Share, Rate, Binary);
 
 /// The schema of each quantity, by hand: what an editor checks and a message quotes.
 macro_rules! schema_of {
@@ -343,6 +391,18 @@ schema_of!(Name, {
     "format": Name::FORMAT,
     "pattern": "^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$",
     "examples": ["client", "same-rate"],
+});
+schema_of!(UrlPath, {
+    "title": "path of a URL",
+    "type": "string",
+    "format": UrlPath::FORMAT,
+    "pattern": "^/[!-~]*$",
+    "examples": ["/", "/api/customer?limit=10"],
+});
+schema_of!(Amount, {
+    "type": "number",
+    "minimum": 0,
+    "examples": [17.702],
 });
 schema_of!(Share, {
     "title": "percentage",

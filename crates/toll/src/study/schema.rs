@@ -96,7 +96,7 @@ impl<'s> Shape<'s> {
             Self::Names(first_value(values))
         } else if let Some(items) = schema.get("items") {
             Self::List(items)
-        } else if schema["type"] == "object" {
+        } else if schema["type"] == "object" || schema.get("oneOf").is_some() {
             Self::Keys(Keys::of(schema))
         } else {
             Self::Scalar
@@ -109,7 +109,9 @@ impl<'s> Keys<'s> {
         let mut keys = Self::default();
         keys.known.extend(entries(&schema["properties"]));
         keys.required.extend(list(&schema["required"]).iter().filter_map(Value::as_str));
-        for group in list(&schema["allOf"]) {
+        // One group stands in the schema itself, several stand side by side in `allOf`.
+        let own = schema.get("oneOf").map(|_| schema);
+        for group in list(&schema["allOf"]).iter().chain(own) {
             let branches = list(&group["oneOf"]).iter();
             let group: Vec<_> =
                 branches.flat_map(|branch| entries(&branch["properties"])).collect();

@@ -69,12 +69,23 @@ impl Walk<'_> {
                     let value = self.value(&spot.child(&entry.key, &entry.node, schema));
                     mended.insert(entry.key.clone(), value);
                 }
-                None => self.fault(unknown_key(&entry.key, keys), entry.key_span.clone()),
+                None => {
+                    self.fault(unknown_key(&entry.key, keys), entry.key_span.clone());
+                    self.note_slip(spot, &entry.key, entries, keys);
+                }
             }
         }
         self.remove_surplus(spot, keys, &mut mended);
         self.fill_gaps(spot, entries, keys, &mut mended);
         Value::Object(mended)
+    }
+
+    /// The key that was meant is not there: what follows from that is no news.
+    fn note_slip(&mut self, spot: &Spot, unknown: &str, entries: &[Entry], keys: &Keys) {
+        let names = keys.names();
+        let meant = nearest(unknown, &names);
+        let absent = meant.filter(|key| entries.iter().all(|entry| entry.key != **key));
+        self.stand_ins.extend(absent.map(|key| spot.at.child(key)));
     }
 
     /// Of keys that exclude each other, the first one stays.
@@ -244,6 +255,7 @@ fn scalar_problem(value: &Value, schema: &Value) -> Option<Problem> {
         Value::Number(number) if allows("integer", schema) && number.is_i64() => {
             number_problem(number, schema)
         }
+        Value::Bool(_) if allows("boolean", schema) => None,
         _ => {
             let any_text = allows("string", schema) && schema.get("format").is_none();
             let quoted = || vec![format!("\"{value}\"")];
@@ -298,6 +310,7 @@ fn wanted(schema: &Value) -> String {
         (Shape::Scalar, Some(title), _) => return with_article(title),
         (Shape::Scalar, None, Some("integer")) => "a whole number",
         (Shape::Scalar, None, Some("number")) => "a number",
+        (Shape::Scalar, None, Some("boolean")) => "`true` or `false`",
         (Shape::Scalar, None, _) => "text",
     };
     kind.into()

@@ -1,0 +1,85 @@
+//! The application of a study as the services that a lab brings up: gateways, services and databases in a row.
+
+use toll_lab::{BuiltIn, Postgres, Program, Queries, Runtime, Service, Stall};
+
+use crate::study::{self, App};
+
+/// In the order in which a request meets them. `runtime` goes before what the study says.
+pub fn services(app: &App, runtime: Option<Runtime>) -> Vec<Service> {
+    let gateways = app.gateways.iter().map(|(name, written)| gateway(name.as_str(), written));
+    let services =
+        app.services.iter().map(|(name, written)| service(name.as_str(), written, runtime));
+    let databases = app.databases.iter().map(|(name, written)| database(name.as_str(), written));
+    gateways.chain(services).chain(databases).collect()
+}
+
+fn gateway(name: &str, gateway: &study::Gateway) -> Service {
+    Service {
+        name: name.into(),
+        group: gateway.group.to_string(),
+        replicas: 1,
+        port: gateway.port,
+        program: Program::Gateway,
+        calls: vec![gateway.to.to_string()],
+    }
+}
+
+fn database(name: &str, database: &study::Database) -> Service {
+    Service {
+        name: name.into(),
+        group: database.group.to_string(),
+        replicas: 1,
+        port: database.port,
+        program: Program::Postgres(Postgres {
+            seed: database.seed.clone(),
+            written: database.written.clone(),
+        }),
+        calls: vec![],
+    }
+}
+
+fn service(name: &str, service: &study::Service, runtime: Option<Runtime>) -> Service {
+    // A database is asked after all calls.
+    let database = service.postgres.iter().map(|queries| &queries.database);
+    Service {
+        name: name.into(),
+        group: service.group.to_string(),
+        replicas: service.replicas as usize,
+        port: service.port,
+        program: program(service, runtime),
+        calls: service.calls.iter().chain(database).map(ToString::to_string).collect(),
+    }
+}
+
+fn program(service: &study::Service, chosen: Option<Runtime>) -> Program {
+    match service.program() {
+        study::Program::Command(command) => Program::Command(command.to_vec()),
+        study::Program::BuiltIn { runtime, work, reply, queries: asked, stall } => {
+            Program::BuiltIn(BuiltIn {
+                runtime: chosen.unwrap_or(written_in(runtime)),
+                work: work.cpu.get(),
+                reply_bytes: reply.bytes as usize,
+                status: reply.status,
+                relay: reply.relay,
+                queries: asked.map(queries),
+                stall: stall.map(|s| Stall { every: s.every.get(), lasting: s.lasting.get() }),
+            })
+        }
+    }
+}
+
+fn written_in(runtime: study::Runtime) -> Runtime {
+    match runtime {
+        study::Runtime::Native => Runtime::Native,
+        study::Runtime::Spring => Runtime::Spring,
+    }
+}
+
+fn queries(queries: &study::Queries) -> Queries {
+    Queries {
+        database: queries.database.to_string(),
+        connections: queries.connections,
+        read: queries.read.clone(),
+        write: queries.write.clone(),
+    }
+}

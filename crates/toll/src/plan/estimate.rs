@@ -1,0 +1,84 @@
+//! How long a plan takes: what a person is told before it runs. Rough, and on the long side.
+
+use toll_lab::{BuiltIn, Deployment, Program, Runtime};
+use toll_load::Stop;
+
+use super::{BringUp, Plan, PlannedLoad, PlannedSettle, PlannedTrial};
+
+/// Bring-up and tear-down of services that start at once, seconds.
+const UP_AND_DOWN_S: f64 = 1.5;
+/// What a PostgreSQL server adds: copying its data, starting, filling it, seconds.
+const DATABASE_S: f64 = 0.5;
+/// Bring-up and tear-down with services on a JVM, which are slow to start, seconds.
+const JVM_UP_AND_DOWN_S: f64 = 12.0;
+/// A knee search on services that are up: a closed loop and some five tries, each 1.5 s and its warm-up, seconds.
+const KNEE_TRIES_S: f64 = 12.0;
+/// Requests a second that a small machine answers, to guess how long a count of them takes.
+const GUESSED_THROUGHPUT_PER_S: f64 = 2000.0;
+
+impl Plan {
+    /// How long the run will take, seconds: all trials and the search for the knee.
+    pub fn estimate_s(&self) -> f64 {
+        let search = |(_, deployment)| KNEE_TRIES_S + self.fresh_s(deployment);
+        let knees = if self.needs_knee() { self.ready().map(search).sum() } else { 0.0 };
+        knees + self.trials_s(&self.trials)
+    }
+
+    /// How long these trials will take, seconds; they run in this order, the first on fresh services.
+    pub fn trials_s<'t>(&self, trials: impl IntoIterator<Item = &'t PlannedTrial>) -> f64 {
+        let mut up = None;
+        let mut in_all_s = 0.0;
+        for trial in trials {
+            let stays_up = self.bring_up == BringUp::PerBlock;
+            if !stays_up || up != Some((trial.block, &trial.arm)) {
+                in_all_s += self.deployment(&trial.arm.variant).map_or(0.0, |d| self.fresh_s(d));
+            }
+            up = Some((trial.block, &trial.arm));
+            in_all_s += self.load(&trial.load).map_or(0.0, |load| self.load_s(load));
+        }
+        in_all_s
+    }
+
+    /// Idle window, warm-up and measured phase, seconds.
+    fn load_s(&self, load: &PlannedLoad) -> f64 {
+        self.idle_s + load.warm_up.max_s + load.measured_s()
+    }
+
+    /// What fresh services cost: bring-up, discarded run, tear-down, seconds.
+    fn fresh_s(&self, deployment: &Deployment) -> f64 {
+        up_and_down_s(deployment) + self.settle.map_or(0.0, |settle| settle.usual_s())
+    }
+}
+
+impl PlannedSettle {
+    /// How long it usually takes, seconds: half of the most, but never less than can show it stable.
+    fn usual_s(&self) -> f64 {
+        let least_s = self.slice_s * f64::from(crate::study::Settle::SLICES);
+        (self.max_s / 2.0).max(least_s).min(self.max_s)
+    }
+}
+
+impl PlannedLoad {
+    /// Length of the measured phase, seconds; a guess when it ends by count.
+    fn measured_s(&self) -> f64 {
+        match (self.stop, self.rate_per_s(None)) {
+            (Stop::AfterSeconds(seconds), _) => seconds,
+            (Stop::AfterRequests(count), Some(rate_per_s)) => count as f64 / rate_per_s,
+            (Stop::AfterRequests(count), None) => count as f64 / GUESSED_THROUGHPUT_PER_S,
+        }
+    }
+}
+
+fn up_and_down_s(deployment: &Deployment) -> f64 {
+    let on_jvm = |program: &Program| {
+        matches!(program, Program::BuiltIn(BuiltIn { runtime: Runtime::Spring, .. }))
+    };
+    let mut programs = deployment.services.iter().map(|service| &service.program);
+    if programs.clone().any(on_jvm) {
+        JVM_UP_AND_DOWN_S
+    } else if programs.any(Program::is_database) {
+        UP_AND_DOWN_S + DATABASE_S
+    } else {
+        UP_AND_DOWN_S
+    }
+}

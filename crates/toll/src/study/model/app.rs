@@ -1,0 +1,263 @@
+//! The application as written: services, the gateways before them and the databases behind them.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::study::quantity::{Name, TimeSpan};
+
+/// The application: services that call each other, the gateways before them, the databases behind them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct App {
+    /// The gateway or service that the load calls.
+    pub entry: Name,
+    /// Ingress gateways, by name: an Envoy each, the same in every variant.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub gateways: IndexMap<Name, Gateway>,
+    /// The services, by name.
+    #[schemars(extend("minProperties" = 1))]
+    pub services: IndexMap<Name, Service>,
+    /// Databases, by name: a PostgreSQL server each, on fresh data.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub databases: IndexMap<Name, Database>,
+}
+
+/// An ingress gateway: hands every request to one service. It never has a sidecar.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Gateway {
+    /// TCP port that it listens on; nothing else in the application has it.
+    #[schemars(range(min = 1, max = 65535), extend("examples" = [8080]))]
+    pub port: u16,
+    /// The service that it hands requests to.
+    pub to: Name,
+    /// The group (namespace) under which reports list it.
+    #[serde(default = "default::group")]
+    pub group: Name,
+}
+
+/// One service: the built-in one, or the user's own program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Service {
+    /// TCP port that it listens on; nothing else in the application has it.
+    #[schemars(range(min = 1, max = 65535), extend("examples" = [9000]))]
+    pub port: u16,
+    /// The services that it calls for each request it gets, in order.
+    #[serde(default)]
+    #[schemars(extend("examples" = [["server"]]))]
+    pub calls: Vec<Name>,
+    /// The group (namespace) under which reports list it.
+    #[serde(default = "default::group")]
+    pub group: Name,
+    /// Pods that play it; several need an isolation level with networks of their own.
+    #[serde(default = "default::replicas")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub replicas: u32,
+    /// The user's own program and its arguments, instead of the built-in service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("examples" = [["./my-api", "--port", "8080"]]))]
+    pub command: Option<Vec<String>>,
+    /// What the built-in service is written in; `--runtime` has the last word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(default = "default::runtime")]
+    pub runtime: Option<Runtime>,
+    /// What the built-in service does for each request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(default = "default::work")]
+    pub work: Option<Work>,
+    /// What the built-in service answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(default = "default::reply")]
+    pub reply: Option<Reply>,
+    /// What the built-in service asks a database for each request, after its calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub postgres: Option<Queries>,
+    /// A fault with a known answer: the built-in service stops answering at regular times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall: Option<Stall>,
+}
+
+/// What plays a service, its defaults filled in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Program<'s> {
+    /// The built-in service.
+    BuiltIn {
+        /// What it is written in.
+        runtime: Runtime,
+        /// What it does for each request.
+        work: Work,
+        /// What it answers.
+        reply: Reply,
+        /// What it asks a database.
+        queries: Option<&'s Queries>,
+        /// Its known-answer fault.
+        stall: Option<Stall>,
+    },
+    /// The user's own program and its arguments, never empty.
+    Command(&'s [String]),
+}
+
+/// What the built-in service is written in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("examples" = ["spring"]))]
+pub enum Runtime {
+    /// Rust.
+    #[default]
+    Native,
+    /// Spring Boot with WebFlux on Netty and R2DBC, on a JVM.
+    Spring,
+}
+
+/// What the built-in service does for each request.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Work {
+    /// CPU time burned for each request: beside a service that does nothing every proxy looks huge.
+    pub cpu: TimeSpan,
+}
+
+/// What the built-in service answers.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reply {
+    /// HTTP status.
+    #[schemars(range(min = 200, max = 599))]
+    pub status: u16,
+    /// Length of the body.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub bytes: u32,
+    /// Hand on what the last of its `calls` answered, instead of `status` and `bytes`.
+    pub relay: bool,
+}
+
+/// What a service asks a database; statements are prepared, connections pooled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Queries {
+    /// The database.
+    #[schemars(extend("examples" = ["postgres"]))]
+    pub database: Name,
+    /// SQL for each GET; its rows are the answer, a JSON array of objects.
+    #[schemars(length(min = 1), extend("examples" = ["SELECT id, email FROM customers"]))]
+    pub read: String,
+    /// SQL for each POST, in a transaction; the body of the request is its one parameter, a text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("examples" = ["INSERT INTO log VALUES ($1)"]))]
+    pub write: Option<String>,
+    /// Connections of each pod's pool.
+    #[serde(default = "default::pool")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub connections: u32,
+}
+
+/// A stall at the start of each period.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stall {
+    /// Length of the period.
+    #[schemars(extend("examples" = ["1s"]))]
+    pub every: TimeSpan,
+    /// Length of the stall, shorter than the period.
+    #[serde(rename = "for")]
+    #[schemars(extend("examples" = ["100ms"]))]
+    pub lasting: TimeSpan,
+}
+
+/// A PostgreSQL server in a pod of its own, and what is in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Database {
+    /// TCP port that it listens on; nothing else in the application has it.
+    #[schemars(range(min = 1, max = 65535), extend("examples" = [5432]))]
+    pub port: u16,
+    /// The group (namespace) under which reports list it.
+    #[serde(default = "default::group")]
+    pub group: Name,
+    /// SQL that fills it, run once before anything connects.
+    #[schemars(length(min = 1), extend("examples" = ["CREATE TABLE log (line text)"]))]
+    pub seed: String,
+    /// SQL that gives one row of two whole numbers: rows that writes have made, and different ones among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1),
+        extend("examples" = ["SELECT count(line), count(DISTINCT line) FROM log"])
+    )]
+    pub written: Option<String>,
+}
+
+impl App {
+    /// The services that a request reaches, directly or through others, each once.
+    pub fn reached(&self) -> Vec<(&Name, &Service)> {
+        let entry = self.gateways.get(&self.entry).map_or(&self.entry, |gateway| &gateway.to);
+        let mut names = vec![entry];
+        let mut reached: Vec<(&Name, &Service)> = Vec::new();
+        while let Some(name) = names.pop() {
+            let known = reached.iter().any(|(other, _)| *other == name);
+            if let Some(service) = self.services.get(name).filter(|_| !known) {
+                reached.push((name, service));
+                names.extend(&service.calls);
+            }
+        }
+        reached
+    }
+}
+
+impl Service {
+    /// What plays the service.
+    pub fn program(&self) -> Program<'_> {
+        match &self.command {
+            Some(command) => Program::Command(command),
+            None => Program::BuiltIn {
+                runtime: self.runtime.unwrap_or_default(),
+                work: self.work.unwrap_or_default(),
+                reply: self.reply.unwrap_or_default(),
+                queries: self.postgres.as_ref(),
+                stall: self.stall,
+            },
+        }
+    }
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self { cpu: TimeSpan::from_micros(500) }
+    }
+}
+
+impl Default for Reply {
+    fn default() -> Self {
+        Self { status: 200, bytes: 5, relay: false }
+    }
+}
+
+/// The defaults that are no type's own; `default.yaml` states and explains them.
+mod default {
+    use super::{Name, Reply, Runtime, Work};
+
+    pub(super) fn group() -> Name {
+        "default".parse().expect("small letters only")
+    }
+
+    pub(super) fn replicas() -> u32 {
+        1
+    }
+
+    pub(super) fn pool() -> u32 {
+        16
+    }
+
+    pub(super) fn runtime() -> Option<Runtime> {
+        Some(Runtime::default())
+    }
+
+    pub(super) fn work() -> Option<Work> {
+        Some(Work::default())
+    }
+
+    pub(super) fn reply() -> Option<Reply> {
+        Some(Reply::default())
+    }
+}

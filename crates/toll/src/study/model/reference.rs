@@ -1,0 +1,151 @@
+//! Published figures of the same study, as written.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::study::quantity::{Amount, Name};
+
+/// Published figures of the same study.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// Where they were published.
+    #[schemars(extend("examples" = ["Mesher performance tests"]))]
+    pub source: String,
+    /// What a reader must know about them, a sentence each.
+    #[serde(default)]
+    pub note: Vec<String>,
+    /// The figures, by variant and load.
+    pub figures: IndexMap<Name, IndexMap<Name, Figures>>,
+    /// What follows from the figures, where the source derived it wrongly or not at all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recomputed: Vec<Recomputed>,
+}
+
+/// The published figures of one variant under one load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Figures {
+    /// Completed requests per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [2303.69]))]
+    pub throughput_per_s: Option<Amount>,
+    /// Latency, milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<LatencyMs>,
+    /// CPU used by each pod, thousandths of a core.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub cpu_millicores: IndexMap<Name, Amount>,
+    /// Memory used by each pod, MiB.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub memory_mib: IndexMap<Name, Amount>,
+}
+
+/// Published latency, milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LatencyMs {
+    /// Arithmetic mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<Amount>,
+    /// 10th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p10: Option<Amount>,
+    /// 25th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p25: Option<Amount>,
+    /// Median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50: Option<Amount>,
+    /// 75th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p75: Option<Amount>,
+    /// 90th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p90: Option<Amount>,
+    /// 95th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p95: Option<Amount>,
+    /// 99th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99: Option<Amount>,
+}
+
+/// A figure derived from published ones, as printed and as it follows from them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "variant": "sidecar", "load": "flat-out", "derived": "latency_p95_change",
+    "printed": 90, "recomputed": 85.4, "because": "The printed change compares rounded figures."
+}]))]
+pub struct Recomputed {
+    /// The variant; held against the baseline when the figure is a change.
+    pub variant: Name,
+    /// The load that it belongs to.
+    pub load: Name,
+    /// What is derived.
+    pub derived: Derived,
+    /// As printed in the source; left out when it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [90]))]
+    pub printed: Option<f64>,
+    /// As it follows from the published figures.
+    #[schemars(extend("examples" = [85.4]))]
+    pub recomputed: f64,
+    /// Why the two differ, or why it matters; one sentence.
+    #[schemars(extend("examples" = ["The printed change compares rounded figures."]))]
+    pub because: String,
+}
+
+/// What can be derived from published figures, and from measured ones in the same way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Derived {
+    /// Change of the throughput, per cent.
+    ThroughputChange,
+    /// Change of the latency's 95th percentile, per cent.
+    LatencyP95Change,
+    /// Change of the CPU used by all pods, whatever the throughput, per cent.
+    CpuChange,
+    /// Change of the memory used by all pods, per cent.
+    MemoryChange,
+    /// CPU time of all pods per request, milliseconds.
+    CpuPerRequest,
+    /// Change of the CPU time of all pods per request, per cent.
+    CpuPerRequestChange,
+    /// Memory used by all pods, MiB.
+    MemoryTotal,
+    /// Throughput times mean latency: the requests that were under way by Little's law.
+    UnderWay,
+}
+
+impl Figures {
+    /// Every figure with the name under which a plan lists it.
+    pub fn named(&self) -> Vec<(String, f64)> {
+        let latency = self.latency_ms.unwrap_or_default();
+        let single = [
+            ("throughput_per_s", self.throughput_per_s),
+            ("latency_ms.mean", latency.mean),
+            ("latency_ms.p10", latency.p10),
+            ("latency_ms.p25", latency.p25),
+            ("latency_ms.p50", latency.p50),
+            ("latency_ms.p75", latency.p75),
+            ("latency_ms.p90", latency.p90),
+            ("latency_ms.p95", latency.p95),
+            ("latency_ms.p99", latency.p99),
+        ];
+        let single =
+            single.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.get())));
+        let of_pods = self.of_pods().map(|(kind, pod, value)| (format!("{kind}.{pod}"), value));
+        single.chain(of_pods).collect()
+    }
+
+    /// The figures of each pod: their kind, the pod, the value.
+    pub fn of_pods(&self) -> impl Iterator<Item = (&'static str, &Name, f64)> {
+        let kinds = [("cpu_millicores", &self.cpu_millicores), ("memory_mib", &self.memory_mib)];
+        kinds
+            .into_iter()
+            .flat_map(|(kind, pods)| pods.iter().map(move |(pod, value)| (kind, pod, value.get())))
+    }
+}

@@ -1,0 +1,259 @@
+//! Whether the parts of the application fit together: names, ports, calls, queries.
+
+use indexmap::IndexMap;
+
+use super::{Nonsense, Place, at_key, at_value, unknown};
+use crate::study::fault::Problem;
+use crate::study::model::{App, Queries, Service};
+use crate::study::quantity::Name;
+use crate::study::tree::Pointer;
+
+/// All that does not fit together in the application.
+pub(super) fn check(app: &App) -> Vec<Nonsense> {
+    let services = &app.services;
+    let mut found = shared_names(app);
+    found.extend(shared_ports(app));
+    found.extend(unknown_entry(app));
+    found.extend(unknown_services(app));
+    found.extend(circles(services));
+    found.extend(services.iter().flat_map(|(name, service)| built_in_only(name, service)));
+    found.extend(services.iter().filter_map(|(name, service)| endless_stall(name, service)));
+    found.extend(services.iter().filter_map(|(name, service)| nothing_to_relay(name, service)));
+    found.extend(queries(app).filter_map(|(name, queries)| unknown_database(app, name, queries)));
+    found.extend(queries(app).filter_map(|(name, queries)| uncounted_writes(app, name, queries)));
+    found.extend(unasked_databases(app));
+    found
+}
+
+/// A gateway, a service or a database: what has a name and a port in the application.
+struct Node<'a> {
+    section: &'static str,
+    kind: &'static str,
+    name: &'a Name,
+    port: u16,
+    replicas: u32,
+}
+
+impl Node<'_> {
+    fn at(&self) -> Pointer {
+        Pointer::to(&["app", self.section, self.name.as_str()])
+    }
+
+    /// What messages call it.
+    fn title(&self) -> String {
+        format!("{} `{}`", self.kind, self.name)
+    }
+}
+
+/// In the order in which a request meets them.
+fn nodes(app: &App) -> Vec<Node<'_>> {
+    let node =
+        |section, kind| move |name, port, replicas| Node { section, kind, name, port, replicas };
+    let (gateway, service) = (node("gateways", "gateway"), node("services", "service"));
+    let database = node("databases", "database");
+    let gateways = app.gateways.iter().map(|(name, g)| gateway(name, g.port, 1));
+    let services = app.services.iter().map(|(name, s)| service(name, s.port, s.replicas));
+    let databases = app.databases.iter().map(|(name, d)| database(name, d.port, 1));
+    gateways.chain(services).chain(databases).collect()
+}
+
+/// Each node together with the first of those before it for which `clashes` holds.
+fn clashing<'n, 'a>(
+    nodes: &'n [Node<'a>],
+    clashes: impl Fn(&Node, &Node) -> bool,
+) -> Vec<(&'n Node<'a>, &'n Node<'a>)> {
+    let numbered = nodes.iter().enumerate();
+    let clash = |(number, node): (usize, &'n Node<'a>)| {
+        Some((node, nodes[..number].iter().find(|earlier| clashes(node, earlier))?))
+    };
+    numbered.filter_map(clash).collect()
+}
+
+fn shared_names(app: &App) -> Vec<Nonsense> {
+    let shared = |(node, other): (&Node, &Node)| Nonsense {
+        problem: Problem::SameName { one: node.title(), other: other.title() },
+        at: Place::Key(node.at()),
+        also: vec![(Place::Key(other.at()), Some("taken here"))],
+    };
+    let clashes = |one: &Node, other: &Node| {
+        one.name == other.name || is_pod_of(one, other) || is_pod_of(other, one)
+    };
+    clashing(&nodes(app), clashes).into_iter().map(shared).collect()
+}
+
+/// Whether the one is called as a pod of the other: the pods of several replicas are `NAME-1`, `NAME-2`, ...
+fn is_pod_of(one: &Node, other: &Node) -> bool {
+    let number = one.name.as_str().strip_prefix(other.name.as_str());
+    let number = number.and_then(|rest| rest.strip_prefix('-')?.parse::<u32>().ok());
+    other.replicas > 1 && number.is_some_and(|number| (1..=other.replicas).contains(&number))
+}
+
+fn shared_ports(app: &App) -> Vec<Nonsense> {
+    let shared = |(node, other): (&Node, &Node)| {
+        let (one, taken) = (node.name.to_string(), other.name.to_string());
+        Nonsense {
+            problem: Problem::SamePort { port: node.port, one, other: taken },
+            at: Place::Value(node.at().child("port")),
+            also: vec![(Place::Value(other.at().child("port")), Some("taken here"))],
+        }
+    };
+    clashing(&nodes(app), |one, other| one.port == other.port).into_iter().map(shared).collect()
+}
+
+fn service_at(name: &Name, key: &str) -> Pointer {
+    Pointer::to(&["app", "services", name.as_str(), key])
+}
+
+fn unknown_entry(app: &App) -> Option<Nonsense> {
+    let known = app.gateways.keys().chain(app.services.keys());
+    let kind = if app.gateways.is_empty() { "service" } else { "gateway or service" };
+    let problem = unknown(kind, &app.entry, known)?;
+    let at = at_value(problem, Pointer::to(&["app", "entry"]));
+    Some(at.from(&["app", "services"]).from(&["app", "gateways"]))
+}
+
+fn unknown_services(app: &App) -> Vec<Nonsense> {
+    let calls = app.services.iter().flat_map(|(caller, service)| {
+        let at = service_at(caller, "calls");
+        let numbered = service.calls.iter().enumerate();
+        numbered.map(move |(number, called)| (called, at.child(number)))
+    });
+    let handed_on = app.gateways.iter().map(|(name, gateway)| {
+        (&gateway.to, Pointer::to(&["app", "gateways", name.as_str(), "to"]))
+    });
+    let unknown_service = |(name, at): (&Name, Pointer)| {
+        let problem = match app.databases.contains_key(name) {
+            true => Problem::CallsDatabase { database: name.to_string() },
+            false => unknown("service", name, app.services.keys())?,
+        };
+        (!app.services.contains_key(name)).then(|| at_value(problem, at).from(&["app", "services"]))
+    };
+    handed_on.chain(calls).filter_map(unknown_service).collect()
+}
+
+/// Each circle of calls once, at the call that closes it.
+fn circles(services: &IndexMap<Name, Service>) -> Vec<Nonsense> {
+    let mut search =
+        CircleSearch { services, way: Vec::new(), done: Vec::new(), found: Vec::new() };
+    services.keys().for_each(|service| search.visit(service));
+    search.found
+}
+
+/// A search in depth; a call back into the way that led here closes a circle.
+struct CircleSearch<'s> {
+    services: &'s IndexMap<Name, Service>,
+    way: Vec<Call<'s>>,
+    done: Vec<&'s Name>,
+    found: Vec<Nonsense>,
+}
+
+/// A service on the way, and which of its calls the way goes on with.
+struct Call<'s> {
+    caller: &'s Name,
+    number: usize,
+}
+
+impl<'s> CircleSearch<'s> {
+    fn visit(&mut self, caller: &'s Name) {
+        let Some(service) = self.services.get(caller).filter(|_| !self.done.contains(&caller))
+        else {
+            return;
+        };
+        for (number, called) in service.calls.iter().enumerate() {
+            self.way.push(Call { caller, number });
+            match self.way.iter().position(|call| call.caller == called) {
+                Some(start) => self.found.push(circle(&self.way[start..])),
+                None => self.visit(called),
+            }
+            self.way.pop();
+        }
+        self.done.push(caller);
+    }
+}
+
+fn circle(way: &[Call]) -> Nonsense {
+    let place = |call: &Call| Place::Value(service_at(call.caller, "calls").child(call.number));
+    let (last, others) = way.split_last().expect("a circle has at least the call that closes it");
+    let callers = way.iter().chain(way.first()).map(|call| call.caller.to_string());
+    Nonsense {
+        problem: Problem::CallCircle { circle: callers.collect() },
+        at: place(last),
+        also: others.iter().map(|call| (place(call), Some("this call leads there"))).collect(),
+    }
+}
+
+fn built_in_only(name: &Name, service: &Service) -> Vec<Nonsense> {
+    if service.command.is_none() {
+        return Vec::new();
+    }
+    let keys = [
+        ("runtime", service.runtime.is_some()),
+        ("work", service.work.is_some()),
+        ("reply", service.reply.is_some()),
+        ("postgres", service.postgres.is_some()),
+        ("stall", service.stall.is_some()),
+    ];
+    let problem = |key| Problem::BuiltInOnly { key, service: name.to_string() };
+    let written = keys.into_iter().filter(|(_, written)| *written);
+    written.map(|(key, _)| at_key(problem(key), service_at(name, key))).collect()
+}
+
+fn endless_stall(name: &Name, service: &Service) -> Option<Nonsense> {
+    let stall = service.stall.filter(|stall| stall.lasting >= stall.every)?;
+    let at = service_at(name, "stall");
+    let (lasting, every) = (stall.lasting.to_string(), stall.every.to_string());
+    Some(Nonsense {
+        problem: Problem::StallFillsPeriod { lasting, every },
+        at: Place::Value(at.child("for")),
+        also: vec![(Place::Value(at.child("every")), Some("the period"))],
+    })
+}
+
+fn nothing_to_relay(name: &Name, service: &Service) -> Option<Nonsense> {
+    let relays = service.reply.is_some_and(|reply| reply.relay) && service.calls.is_empty();
+    let problem = Problem::NothingToRelay { service: name.to_string() };
+    relays.then(|| {
+        let at = at_value(problem, service_at(name, "reply").child("relay"));
+        at.from(&["app", "services", name.as_str(), "calls"])
+    })
+}
+
+/// The services that query, and what.
+fn queries(app: &App) -> impl Iterator<Item = (&Name, &Queries)> {
+    app.services.iter().filter_map(|(name, service)| Some((name, service.postgres.as_ref()?)))
+}
+
+fn unknown_database(app: &App, name: &Name, queries: &Queries) -> Option<Nonsense> {
+    let problem = unknown("database", &queries.database, app.databases.keys())?;
+    let at = service_at(name, "postgres").child("database");
+    Some(at_value(problem, at).from(&["app", "databases"]))
+}
+
+/// Writes that could not be checked: nothing says how many rows they have made.
+fn uncounted_writes(app: &App, name: &Name, queries: &Queries) -> Option<Nonsense> {
+    let database = queries.database.as_str();
+    app.databases.get(database).filter(|database| database.written.is_none())?;
+    queries.write.as_ref()?;
+    let place = ["app", "databases", database];
+    Some(
+        Nonsense {
+            problem: Problem::UncountedWrites { database: database.into() },
+            at: Place::Value(service_at(name, "postgres").child("write")),
+            also: vec![(Place::Key(Pointer::to(&place)), Some("`written` is missing here"))],
+        }
+        .from(&["app", "databases", database, "written"]),
+    )
+}
+
+fn unasked_databases(app: &App) -> Vec<Nonsense> {
+    let asked = |name: &Name| queries(app).any(|(_, queries)| queries.database == *name);
+    let problem = |name: &Name| Problem::UnaskedDatabase { database: name.to_string() };
+    let at = |name: &Name| {
+        let at = Pointer::to(&["app", "databases", name.as_str()]);
+        // A slip in any service may be the query that is missing.
+        let places = app.services.keys().map(|service| service_at(service, "postgres"));
+        let found = at_key(problem(name), at);
+        places.fold(found, |found, place| found.from_pointer(place))
+    };
+    app.databases.keys().filter(|name| !asked(name)).map(at).collect()
+}

@@ -1,0 +1,76 @@
+//! Whether what a load asks can be answered, and its answers checked.
+
+use super::{Nonsense, Place, at_key, at_value};
+use crate::study::fault::Problem;
+use crate::study::model::{Method, Request, Study};
+use crate::study::tree::Pointer;
+
+/// All that does not fit in what the loads ask.
+pub(super) fn check(study: &Study) -> Vec<Nonsense> {
+    let mut found = Vec::new();
+    for (name, load) in &study.loads {
+        let at = Pointer::to(&["loads", name.as_str(), "request"]);
+        found.extend(surplus_keys(&load.request, &at));
+        found.extend(unknown_placeholders(&load.request, &at));
+        found.extend(read_only_services(study, &load.request, &at));
+    }
+    found
+}
+
+/// A body that no request would carry, and a content type of no body.
+fn surplus_keys(request: &Request, at: &Pointer) -> Vec<Nonsense> {
+    let gets = request.method == Method::Get;
+    let body = (gets && request.body.is_some()).then(|| {
+        let found = at_key(Problem::BodyOfGet, at.child("body"));
+        found.from_pointer(at.child("method"))
+    });
+    let content_type = (request.content_type.is_some() && request.body.is_none()).then(|| {
+        let found = at_key(Problem::TypeOfNoBody, at.child("content_type"));
+        found.from_pointer(at.child("body"))
+    });
+    body.into_iter().chain(content_type).collect()
+}
+
+fn unknown_placeholders(request: &Request, at: &Pointer) -> Vec<Nonsense> {
+    let texts = [("path", Some(request.path.as_str())), ("body", request.body.as_deref())];
+    let unknown = |(key, text): (&str, Option<&str>)| {
+        let name = placeholders(text.unwrap_or_default()).find(|name| !is_placeholder(name))?;
+        let known = ["counter", "random", "random.1.100"].map(str::to_owned).to_vec();
+        let problem = Problem::UnknownName { kind: "placeholder", name: name.into(), known };
+        Some(at_value(problem, at.child(key)))
+    };
+    texts.into_iter().filter_map(unknown).collect()
+}
+
+/// What stands between double braces.
+fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+    text.split("{{").skip(1).map(|rest| rest.split_once("}}").map_or(rest, |(name, _)| name))
+}
+
+/// Whether the load engine fills it in; `toll_load::Target` says how.
+fn is_placeholder(name: &str) -> bool {
+    let range = name.strip_prefix("random.").and_then(|range| range.split_once('.'));
+    let whole = |bound: &str| bound.parse::<i64>().ok();
+    let range = range.and_then(|(low, high)| Some((whole(low)?, whole(high)?)));
+    matches!(name, "counter" | "random") || range.is_some_and(|(low, high)| low <= high)
+}
+
+/// Services behind the entry that query a database and have no answer to a POST.
+fn read_only_services(study: &Study, request: &Request, at: &Pointer) -> Vec<Nonsense> {
+    if request.method == Method::Get {
+        return Vec::new();
+    }
+    let read_only = study.app.reached().into_iter().filter(|(_, service)| {
+        service.postgres.as_ref().is_some_and(|queries| queries.write.is_none())
+    });
+    let found = |name: &str| {
+        let place = Pointer::to(&["app", "services", name, "postgres"]);
+        let found = Nonsense {
+            problem: Problem::PostToReadOnly { service: name.into() },
+            at: Place::Value(at.child("method")),
+            also: vec![(Place::Key(place.clone()), Some("`write` is missing here"))],
+        };
+        found.from(&["app", "entry"]).from_pointer(place.child("write"))
+    };
+    read_only.map(|(name, _)| found(name.as_str())).collect()
+}
