@@ -3,15 +3,16 @@
 use std::fmt::Write;
 
 use similar::TextDiff;
-use toll_lab::Rendered;
-
-use super::{Plan, PlannedRate, PlannedVariant, Release, VariantState};
+use toll_lab::{BuiltIn, Program, Rendered, Runtime, Service};
 use toll_load::Stop;
+
+use super::{BringUp, Plan, PlannedLoad, PlannedRate, PlannedVariant, Release, VariantState};
 
 /// The whole plan. `rendered` holds, for each variant that runs, the files that the lab would write.
 pub fn listing(plan: &Plan, rendered: &[(String, Vec<Rendered>)]) -> String {
     let mut text = String::new();
     head(&mut text, plan);
+    application(&mut text, plan);
     variants(&mut text, plan);
     loads(&mut text, plan);
     trials(&mut text, plan);
@@ -32,10 +33,53 @@ fn head(text: &mut String, plan: &Plan) {
     line!(text, "question  {}", plan.question);
     line!(text, "baseline  {}", plan.baseline);
     line!(text, "blocks    {}, order shuffled by seed {}", plan.blocks, plan.seed);
+    if plan.bring_up == BringUp::PerBlock {
+        line!(text, "bring-up  once for all loads of an arm in a block");
+    }
     line!(text, "trials    {}, about {}", plan.trials.len(), minutes(plan.estimate_s()));
     for warning in &plan.warnings {
         line!(text, "warning   {warning}");
     }
+}
+
+/// The application, which is the same in every variant.
+fn application(text: &mut String, plan: &Plan) {
+    let Some((_, deployment)) = plan.ready().next() else { return };
+    line!(text, "\nAPPLICATION, entered at {}", deployment.entry);
+    for service in &deployment.services {
+        line!(text, "  {:<14} {}", service.name, service_in_words(service));
+    }
+}
+
+fn service_in_words(service: &Service) -> String {
+    let program = match &service.program {
+        Program::BuiltIn(built_in) => built_in_in_words(built_in),
+        Program::Command(command) => command.join(" "),
+        Program::Gateway => "Envoy as an ingress gateway".into(),
+        Program::Postgres(_) => "PostgreSQL on fresh data".into(),
+    };
+    let replicas = match service.replicas {
+        0 | 1 => String::new(),
+        replicas => format!(", {replicas} replicas"),
+    };
+    let calls = match service.calls.as_slice() {
+        [] => String::new(),
+        calls => format!("; calls {}", calls.join(", ")),
+    };
+    format!("{program}, port {}{replicas}{calls}", service.port)
+}
+
+fn built_in_in_words(service: &BuiltIn) -> String {
+    let runtime = match service.runtime {
+        Runtime::Native => "built-in service",
+        Runtime::Spring => "built-in service on Spring Boot",
+    };
+    let queries = service.queries.as_ref();
+    let queries = queries.map(|queries| {
+        let writes = if queries.write.is_some() { "reads and writes" } else { "reads" };
+        format!(", {writes} over {} connections", queries.connections)
+    });
+    format!("{runtime}, {:?} of work{}", service.work, queries.unwrap_or_default())
 }
 
 fn variants(text: &mut String, plan: &Plan) {
@@ -51,26 +95,39 @@ fn variants(text: &mut String, plan: &Plan) {
 fn loads(text: &mut String, plan: &Plan) {
     line!(text, "\nLOADS");
     for load in &plan.loads {
-        let release = match load.release {
-            Release::Closed { connections } => format!("closed loop, {connections} connections"),
-            Release::Open { rate, poisson, .. } => {
-                let law = if poisson { "Poisson" } else { "constant" };
-                format!("open loop, {}, {law} arrivals", rate_in_words(rate))
-            }
-        };
-        let stop = match load.stop {
-            Stop::AfterSeconds(seconds) => format!("{seconds} s"),
-            Stop::AfterRequests(count) => format!("{count} requests"),
-        };
-        let (name, warm_up) = (&load.name, load.warm_up);
-        line!(
-            text,
-            "  {name:<14} {release}; {stop} after {} to {} s of warm-up",
-            warm_up.min_s,
-            warm_up.max_s
-        );
+        let request = &load.request;
+        line!(text, "  {:<14} {} {}, {}", load.name, request.method, request.path, in_words(load));
+        if let Some(content_type) = &request.content_type {
+            line!(text, "  {:<14} with {content_type}: {}", "", request.body);
+        }
     }
     line!(text, "  {:<14} {} s before each load, to measure the idle cost", "(idle)", plan.idle_s);
+    if let Some(settle) = plan.settle {
+        line!(
+            text,
+            "  {:<14} on fresh services: closed loop, {} connections, in slices of {} s until stable, {} s at the most",
+            "(discarded)",
+            settle.connections,
+            settle.slice_s,
+            settle.max_s
+        );
+    }
+}
+
+fn in_words(load: &PlannedLoad) -> String {
+    let release = match load.release {
+        Release::Closed { connections } => format!("closed loop, {connections} connections"),
+        Release::Open { rate, poisson, .. } => {
+            let law = if poisson { "Poisson" } else { "constant" };
+            format!("open loop, {}, {law} arrivals", rate_in_words(rate))
+        }
+    };
+    let stop = match load.stop {
+        Stop::AfterSeconds(seconds) => format!("{seconds} s"),
+        Stop::AfterRequests(count) => format!("{count} requests"),
+    };
+    let warm_up = load.warm_up;
+    format!("{release}; {stop} after {} to {} s of warm-up", warm_up.min_s, warm_up.max_s)
 }
 
 fn rate_in_words(rate: PlannedRate) -> String {

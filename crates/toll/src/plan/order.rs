@@ -90,4 +90,36 @@ mod tests {
         let trials = trials(&arms(), &["x".to_owned()], 2, 1, BringUp::PerTrial);
         assert!(trials.iter().enumerate().all(|(i, t)| t.index == i + 1));
     }
+
+    /// The arms of a block in their order, and the loads that each bears.
+    fn stays_up(trials: &[PlannedTrial], block: usize) -> Vec<(String, Vec<String>)> {
+        let mut arms: Vec<(String, Vec<String>)> = Vec::new();
+        for trial in trials.iter().filter(|t| t.block == block) {
+            match arms.last_mut().filter(|(arm, _)| *arm == trial.arm.variant) {
+                Some((_, loads)) => loads.push(trial.load.clone()),
+                None => arms.push((trial.arm.variant.clone(), vec![trial.load.clone()])),
+            }
+        }
+        arms
+    }
+
+    #[test]
+    fn what_stays_up_for_a_block_bears_all_loads_in_the_order_of_the_study() {
+        let loads = ["z".to_owned(), "a".to_owned()];
+        let trials = trials(&arms(), &loads, 8, 7, BringUp::PerBlock);
+        assert_eq!(trials.len(), 3 * 2 * 8);
+        assert!(trials.iter().enumerate().all(|(i, t)| t.index == i + 1));
+        let orders: Vec<Vec<String>> = (1..=8)
+            .map(|block| {
+                let (mut arms, borne): (Vec<_>, Vec<_>) =
+                    stays_up(&trials, block).into_iter().unzip();
+                assert!(borne.iter().all(|borne| *borne == loads), "{borne:?}");
+                let order = arms.clone();
+                arms.sort_unstable();
+                assert_eq!(arms, ["a", "b", "c"]);
+                order
+            })
+            .collect();
+        assert!(orders.iter().any(|order| *order != orders[0]), "never shuffled: {orders:?}");
+    }
 }

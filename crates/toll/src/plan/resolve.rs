@@ -149,7 +149,10 @@ pub fn resolve(
 fn as_chosen(study: &Study, choices: &Choices) -> Study {
     let study = study.clone().with_profile(choices.profile);
     match choices.runtime {
-        Some(Runtime::Spring) => study.clone().with(&study.spring),
+        Some(Runtime::Spring) => {
+            let changes = study.spring.clone();
+            study.with(&changes)
+        }
         Some(Runtime::Native) | None => study,
     }
 }

@@ -1,6 +1,6 @@
 //! Plans of the built-in studies and of variations on them, and their listing as a person reads it.
 
-use toll_lab::Rendered;
+use toll_lab::{Program, Rendered, Runtime};
 use toll_load::Stop;
 
 use super::*;
@@ -187,4 +187,297 @@ fn the_listing_says_what_runs_and_how_the_variants_differ() {
         ),
     ];
     insta::assert_snapshot!(listing(&plan, &rendered));
+}
+
+fn customer_360() -> Study {
+    let (_, text) = study::builtin().iter().find(|(name, _)| *name == "customer-360").unwrap();
+    study::read("customer-360.yaml", text, &without_parts).unwrap().0
+}
+
+fn on_spring() -> Choices {
+    Choices { runtime: Some(Runtime::Spring), ..choices() }
+}
+
+#[test]
+fn the_listing_says_what_is_asked_and_what_is_discarded() {
+    let plan = plan(&customer_360(), &Choices { blocks: Some(2), ..choices() });
+    insta::assert_snapshot!(listing(&plan, &[]));
+}
+
+#[test]
+fn gateways_services_and_databases_are_services_that_call_each_other() {
+    let plan = plan(&customer_360(), &choices());
+    let deployment = plan.deployment("sidecar").unwrap();
+    let calls: Vec<(&str, Vec<&str>)> = deployment
+        .services
+        .iter()
+        .map(|s| (s.name.as_str(), s.calls.iter().map(String::as_str).collect()))
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            ("ingress", vec!["customer"]),
+            ("customer", vec!["person"]),
+            ("person", vec!["name"]),
+            ("name", vec!["postgres"]),
+            ("postgres", vec![]),
+        ]
+    );
+    assert_eq!(deployment.entry, "ingress");
+    assert_eq!(deployment.service("ingress").unwrap().program, Program::Gateway);
+    let Program::Postgres(postgres) = &deployment.service("postgres").unwrap().program else {
+        panic!("{deployment:?}")
+    };
+    assert!(postgres.written.is_some() && postgres.seed.contains("CREATE TABLE customers"));
+    assert_eq!(deployment.service("ingress").unwrap().group, "ingress");
+}
+
+#[test]
+fn a_database_is_asked_after_all_calls() {
+    let mut study = customer_360();
+    let customer = study.app.services.get_mut("customer").unwrap();
+    customer.calls = vec![];
+    let person: study::Service = customer.clone();
+    study.app.services["person"] = person;
+    study.app.services["name"].calls = vec![
+        String::from("customer").try_into().unwrap(),
+        String::from("person").try_into().unwrap(),
+    ];
+    let plan = plan(&study, &choices());
+    let name = plan.deployment("bare").unwrap().service("name").unwrap();
+    assert_eq!(name.calls, ["customer", "person", "postgres"]);
+}
+
+#[test]
+fn replicas_and_groups_reach_the_deployment() {
+    let mut study = customer_360();
+    study.app.services["person"].replicas = 2;
+    study.app.services["person"].group = String::from("people").try_into().unwrap();
+    let plan = plan(&study, &choices());
+    let deployment = plan.deployment("bare").unwrap();
+    assert_eq!(deployment.service("person").unwrap().group, "people");
+    let pods: Vec<String> = deployment.pods().into_iter().map(|(pod, _)| pod).collect();
+    assert_eq!(pods, ["ingress", "customer", "person-1", "person-2", "name", "postgres"]);
+}
+
+fn runtimes(plan: &Plan) -> Vec<Runtime> {
+    let services = plan.ready().flat_map(|(_, deployment)| &deployment.services);
+    let runtime = |service: &toll_lab::Service| match &service.program {
+        Program::BuiltIn(built_in) => Some(built_in.runtime),
+        _ => None,
+    };
+    services.filter_map(runtime).collect()
+}
+
+#[test]
+fn a_runtime_is_set_for_every_built_in_service_and_said() {
+    let native = plan(&customer_360(), &choices());
+    assert_eq!(
+        (native.runtime.as_deref(), runtimes(&native)),
+        (Some("native"), vec![Runtime::Native; 6])
+    );
+    let spring = plan(&customer_360(), &on_spring());
+    assert_eq!(
+        (spring.runtime.as_deref(), runtimes(&spring)),
+        (Some("spring"), vec![Runtime::Spring; 6])
+    );
+    assert_eq!(spring.variants[0].describes, "the application alone, services on Spring Boot");
+}
+
+#[test]
+fn the_command_line_has_the_last_word_on_the_runtime() {
+    let mut study = customer_360();
+    study.app.services["person"].runtime = Some(study::Runtime::Spring);
+    assert_eq!(plan(&study, &choices()).runtime.as_deref(), Some("native and spring"));
+    let native = Choices { runtime: Some(Runtime::Native), ..choices() };
+    assert_eq!(runtimes(&plan(&study, &native)), vec![Runtime::Native; 6]);
+}
+
+#[test]
+fn spring_changes_what_the_study_says_on_top_of_the_profile() {
+    let study = customer_360();
+    let quick = Choices { profile: Profile::Quick, ..on_spring() };
+    let plan_of = |choices: &Choices| {
+        let plan = plan(&study, choices);
+        (plan.settle.unwrap().max_s, plan.idle_s, plan.loads[0].stop)
+    };
+    assert_eq!(plan_of(&choices()), (5.0, 0.5, Stop::AfterSeconds(3.0)));
+    assert_eq!(plan_of(&on_spring()), (20.0, 0.5, Stop::AfterSeconds(3.0)));
+    assert_eq!(plan_of(&quick), (20.0, 0.2, Stop::AfterSeconds(0.7)));
+}
+
+#[test]
+fn a_runtime_for_programs_of_the_users_own_is_refused() {
+    let mut study = mesher(&without_parts);
+    for service in study.app.services.values_mut() {
+        (service.work, service.reply) = (None, None);
+        service.command = Some(vec!["./my-api".into()]);
+    }
+    assert_eq!(plan(&study, &choices()).runtime, None);
+    insta::assert_snapshot!(refusal(&study, &on_spring()), @r"
+    the study has no built-in service to choose a runtime for
+    leave --runtime out: all its services are programs of your own
+    ");
+}
+
+#[test]
+fn a_load_says_what_it_asks() {
+    let plan = plan(&customer_360(), &choices());
+    let read = PlannedRequest { path: "/api/customer".into(), ..PlannedRequest::default() };
+    assert_eq!(plan.loads[1].request, read);
+    let writes = &plan.loads[2].request;
+    assert!(writes.writes() && !read.writes());
+    let target = writes.target("http://10.77.0.2:8080/");
+    assert_eq!((target.method.as_str(), target.template), ("POST", true));
+    assert_eq!(target.url, "http://10.77.0.2:8080/api/customer");
+    assert_eq!(target.headers, [("content-type".into(), "application/json".into())]);
+}
+
+#[test]
+fn a_placeholder_in_the_path_is_filled_in_too() {
+    let read = PlannedRequest { path: "/?n={{counter}}".into(), ..PlannedRequest::default() };
+    assert!(read.target("http://a").template);
+    assert!(!PlannedRequest::default().target("http://a").template);
+}
+
+#[test]
+fn a_body_without_a_type_is_json() {
+    let mut study = customer_360();
+    study.loads["writes"].request.content_type = None;
+    let content_type =
+        |study: &Study| plan(study, &choices()).loads[2].request.content_type.clone();
+    assert_eq!(content_type(&study).as_deref(), Some("application/json"));
+    study.loads["writes"].request.body = None;
+    assert_eq!(content_type(&study), None);
+}
+
+#[test]
+fn what_a_study_leaves_out_is_as_it_was_before_there_were_databases() {
+    let plan = plan(&mesher(&without_parts), &choices());
+    assert_eq!((plan.bring_up, plan.settle), (BringUp::PerTrial, None));
+    assert!(plan.loads.iter().all(|load| load.request == PlannedRequest::default()));
+    assert_eq!(plan.variants[1].describes, "an Envoy sidecar beside each service, mTLS strict");
+}
+
+#[test]
+fn a_plan_of_before_there_were_databases_is_read() {
+    let plan = plan(&mesher(&without_parts), &choices());
+    let mut json = serde_json::to_value(&plan).unwrap();
+    let keys = json.as_object_mut().unwrap();
+    ["runtime", "bring_up", "settle"].iter().for_each(|key| assert!(keys.remove(*key).is_some()));
+    keys["loads"].as_array_mut().unwrap().iter_mut().for_each(|load| {
+        load.as_object_mut().unwrap().remove("request").unwrap();
+    });
+    keys["reference"].as_object_mut().unwrap().remove("recomputed").unwrap();
+    let read = serde_json::from_value::<Plan>(json).unwrap();
+    assert_eq!(read, Plan { runtime: None, ..plan });
+}
+
+#[test]
+fn published_figures_are_listed_by_name_and_pod() {
+    let reference = plan(&customer_360(), &choices()).reference.unwrap();
+    let of = |variant: &str, figure: &str| {
+        let found = reference.figures.iter().find(|f| f.variant == variant && f.figure == figure);
+        found.map(|f| (f.load.as_str(), f.value))
+    };
+    assert_eq!(of("bare", "throughput_per_s"), Some(("flat-out", 7448.3475)));
+    assert_eq!(of("sidecar", "latency_ms.p95"), Some(("flat-out", 15.2)));
+    assert_eq!(of("sidecar", "cpu_millicores.postgres"), Some(("flat-out", 1030.0)));
+    assert_eq!(of("bare", "memory_mib.name"), Some(("flat-out", 3066.0)));
+    assert_eq!(reference.figures.len(), 2 * (1 + 8 + 4 + 4));
+    assert_eq!(reference.recomputed.len(), 10);
+    assert_eq!(reference.recomputed[0].derived, Derived::LatencyP95Change);
+}
+
+/// A value that follows from the published figures, computed anew.
+fn derived(reference: &PlannedReference, baseline: &str, wanted: &Recomputed) -> f64 {
+    let published = |variant: &str, figure: &str| -> f64 {
+        let of_load = |f: &&PublishedFigure| f.variant == variant && f.load == wanted.load;
+        let of_figure = |f: &&PublishedFigure| {
+            f.figure == figure || f.figure.starts_with(&format!("{figure}."))
+        };
+        reference.figures.iter().filter(of_load).filter(of_figure).map(|f| f.value).sum()
+    };
+    let cpu_per_request = |variant: &str| {
+        published(variant, "cpu_millicores") / published(variant, "throughput_per_s")
+    };
+    let change = |of: &dyn Fn(&str) -> f64| (of(&wanted.variant) / of(baseline) - 1.0) * 100.0;
+    match wanted.derived {
+        Derived::ThroughputChange => change(&|v| published(v, "throughput_per_s")),
+        Derived::LatencyP95Change => change(&|v| published(v, "latency_ms.p95")),
+        Derived::CpuChange => change(&|v| published(v, "cpu_millicores")),
+        Derived::MemoryChange => change(&|v| published(v, "memory_mib")),
+        Derived::CpuPerRequest => cpu_per_request(&wanted.variant),
+        Derived::CpuPerRequestChange => change(&cpu_per_request),
+        Derived::MemoryTotal => published(&wanted.variant, "memory_mib"),
+        Derived::UnderWay => {
+            let variant = &wanted.variant;
+            published(variant, "throughput_per_s") * published(variant, "latency_ms.mean") / 1000.0
+        }
+    }
+}
+
+#[test]
+fn every_recomputed_value_follows_from_the_figures_of_its_study() {
+    let mut checked = 0;
+    for (name, text) in study::builtin() {
+        let (study, _) = study::read(name, text, &without_parts).unwrap();
+        let plan = plan(&study, &choices());
+        let Some(reference) = &plan.reference else { continue };
+        for wanted in &reference.recomputed {
+            let exact = derived(reference, &plan.baseline, wanted);
+            let stated = wanted.recomputed.to_string();
+            let decimals = stated.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+            // `44.0` is read as 44: what is stated with one decimal at the least is held against one.
+            let decimals = if wanted.derived == Derived::MemoryTotal { 0 } else { decimals.max(1) };
+            let rounded = format!("{exact:.decimals$}").parse::<f64>().unwrap();
+            assert_eq!(rounded, wanted.recomputed, "{name}: {:?} is {exact}", wanted.derived);
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, 10);
+}
+
+#[test]
+fn services_that_stay_up_for_a_block_are_brought_up_once_in_it() {
+    let mut study = customer_360();
+    let once = plan(&study, &choices());
+    study.bring_up = study::BringUp::Trial;
+    let each_time = plan(&study, &choices());
+    // 2 s up and down and 3 s of discarded run, for two further loads of fifteen arms.
+    let saved_s = each_time.trials_s(&each_time.trials) - once.trials_s(&once.trials);
+    assert!((saved_s - 15.0 * 2.0 * 5.0).abs() < 1e-6, "{saved_s}");
+    // An interrupted block begins with fresh services, too.
+    let rest_s = once.trials_s(&once.trials[1..3]);
+    assert!((rest_s - (5.0 + 2.0 * 4.5)).abs() < 1e-6, "{rest_s}");
+}
+
+#[test]
+fn customer_360_ends_within_its_time() {
+    let minutes = |profile, runtime| {
+        let choices = Choices { profile, runtime: Some(runtime), ..choices() };
+        plan(&customer_360(), &choices).estimate_s() / 60.0
+    };
+    assert!(minutes(Profile::Default, Runtime::Native) < 6.0);
+    assert!(minutes(Profile::Default, Runtime::Spring) < 12.0);
+    assert!(minutes(Profile::Quick, Runtime::Native) < 2.5);
+}
+
+#[test]
+fn the_paper_profile_of_customer_360_sends_a_million_requests_flat_out() {
+    let paper = plan(&customer_360(), &Choices { profile: Profile::Paper, ..choices() });
+    let stops: Vec<Stop> = paper.loads.iter().map(|load| load.stop).collect();
+    let minute = Stop::AfterSeconds(60.0);
+    assert_eq!(stops, [minute, Stop::AfterRequests(1_000_000), minute]);
+}
+
+#[test]
+fn the_search_for_the_knee_is_part_of_the_estimate() {
+    let mut study = mesher(&without_parts);
+    let with_knee = plan(&study, &choices());
+    let search_s = with_knee.estimate_s() - with_knee.trials_s(&with_knee.trials);
+    assert!((search_s - 2.0 * 13.5).abs() < 1e-6, "{search_s}");
+    study.loads.shift_remove("same-rate").unwrap();
+    let without = plan(&study, &choices());
+    assert!((without.estimate_s() - without.trials_s(&without.trials)).abs() < 1e-6);
 }

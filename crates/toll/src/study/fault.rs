@@ -79,7 +79,7 @@ pub(super) enum Problem {
     CallsDatabase { database: String },
     #[error("`{one}` and `{other}` listen on the same port {port}")]
     SamePort { port: u16, one: String, other: String },
-    #[error("{one} has a name that {other} or one of its pods has")]
+    #[error("{one} and {other} would have pods of one name")]
     SameName { one: String, other: String },
     #[error("`{key}` is for the built-in service, but `{service}` is a program of your own")]
     BuiltInOnly { key: &'static str, service: String },
@@ -99,7 +99,9 @@ pub(super) enum Problem {
     TypeOfNoBody,
     #[error("a {what} cannot last {duration}")]
     NoDuration { what: &'static str, duration: String },
-    #[error("the discarded run ends after {max}, before six slices of {slice} show it stable")]
+    #[error(
+        "the discarded run ends after {max}, before six slices of {slice} could show it stable"
+    )]
     SettleTooShort { slice: String, max: String },
     #[error("the shortest warm-up ({min}) is longer than the longest ({max})")]
     WarmUpOrder { min: String, max: String },
@@ -206,11 +208,11 @@ impl Problem {
                 "a request would never end: remove one of these calls".into()
             }
             Self::SamePort { .. } => {
-                "give each service its own: on one machine they may share one address".into()
+                "give each its own: on one machine they may share one address".into()
             }
             Self::BuiltInOnly { key, .. } => format!("remove `{key}`, or remove `command`"),
             Self::SameName { .. } => {
-                "rename one of them: pods are told apart by name, several replicas as `NAME-1`, `NAME-2`"
+                "rename one of them: the pods of several replicas are `NAME-1`, `NAME-2`, ..."
                     .into()
             }
             Self::CallsDatabase { database } => {

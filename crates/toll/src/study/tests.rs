@@ -40,6 +40,49 @@ reference:
     bare: {flat-out: {throughput_per_s: 2303.69}}
 ";
 
+/// A chain behind a gateway, with a database; each test breaks a part of it.
+const CHAIN: &str = "\
+study: chain
+app:
+  entry: ingress
+  gateways:
+    ingress: {port: 8080, to: front}
+  services:
+    front: {port: 8081, calls: [back], replicas: 2, reply: {relay: true}}
+    back:
+      port: 8083
+      runtime: spring
+      postgres:
+        database: orders
+        read: SELECT 1 AS one
+        write: INSERT INTO log VALUES ($1)
+        connections: 4
+  databases:
+    orders:
+      port: 5432
+      group: data
+      seed: CREATE TABLE log (line text)
+      written: SELECT count(line), count(DISTINCT line) FROM log
+variants: {bare: {}, envoy: {sidecar: {proxy: envoy}}}
+baseline: bare
+loads:
+  reads: {closed: {connections: 8}, requests: 1000, request: {path: /log}}
+  writes:
+    open: {rate: 500/s}
+    duration: 30s
+    request: {method: POST, path: /log, content_type: text/plain, body: 'n {{counter}}'}
+bring_up: block
+settle: {slice: 1s, max: 20s}
+paper: {loads: {reads: {requests: 1000000}}}
+spring: {settle: {max: 30s}}
+reference:
+  source: a paper
+  figures:
+    bare: {reads: {latency_ms: {p95: 8.2}, cpu_millicores: {front-1: 11, back: 10, orders: 3}}}
+  recomputed:
+    - {variant: envoy, load: reads, derived: cpu_change, recomputed: 15, because: It was wrong.}
+";
+
 fn no_environment(_: &str) -> Option<String> {
     None
 }
@@ -55,8 +98,13 @@ fn sound() -> Study {
 
 /// The sound study with one part replaced.
 fn with(part: &str, replacement: &str) -> String {
-    assert_eq!(SOUND.matches(part).count(), 1, "`{part}` must stand in the sound study once");
-    SOUND.replace(part, replacement)
+    replaced(SOUND, part, replacement)
+}
+
+/// The study with one part replaced.
+fn replaced(study: &str, part: &str, replacement: &str) -> String {
+    assert_eq!(study.matches(part).count(), 1, "`{part}` must stand in the study once");
+    study.replace(part, replacement)
 }
 
 /// What a user sees who wrote this.
@@ -68,17 +116,18 @@ fn errors_of(text: &str) -> String {
     seen
 }
 
-/// One test a line: what it shows, the part of the sound study, what stands there instead.
+/// One test a line: what it shows, the part of the study, what stands there instead.
 macro_rules! shown_as {
-    ($($name:ident: $part:expr => $replacement:expr;)+) => {$(
+    (in $study:expr; $($name:ident: $part:expr => $replacement:expr;)+) => {$(
         #[test]
         fn $name() {
-            assert_snapshot!(stringify!($name), errors_of(&with($part, $replacement)));
+            assert_snapshot!(stringify!($name), errors_of(&replaced($study, $part, $replacement)));
         }
     )+};
 }
 
 shown_as! {
+    in SOUND;
     a_misspelt_key_is_answered_with_the_nearest_one: "port: 9000" => "prt: 9000";
     an_unknown_key_is_answered_with_the_allowed_ones: "port: 9000," => "port: 9000, colour: red,";
     a_key_of_another_proxy_is_unknown: "proxy: envoy, mtls: strict" => "proxy: envoy, binary: x";
@@ -128,6 +177,118 @@ shown_as! {
     a_tab_as_indentation_is_shown: "    server:" => "\tserver:";
     a_key_that_is_a_list_is_shown: "blocks: 5" => "[a, b]: 5";
     a_second_document_is_shown: "blocks: 5" => "---\nblocks: 5";
+}
+
+shown_as! {
+    in CHAIN;
+    a_gateway_to_an_unknown_service_is_answered_with_the_nearest_one: "to: front" => "to: fornt";
+    a_database_cannot_be_called: "calls: [back]" => "calls: [back, orders]";
+    an_entry_that_is_neither_gateway_nor_service_is_shown: "entry: ingress" => "entry: orders";
+    two_parts_of_the_application_cannot_share_a_name:
+        "    ingress: {" => "    back: {port: 8088, to: front}\n    ingress: {";
+    no_part_of_the_application_has_the_name_of_another_ones_pod:
+        "    ingress: {" => "    front-2: {port: 8088, to: front}\n    ingress: {";
+    a_gateway_and_a_database_cannot_share_a_port: "port: 5432" => "port: 8080";
+    a_query_of_an_unknown_database_is_answered_with_the_nearest_one: "database: orders" => "database: order";
+    a_database_that_nobody_queries_is_shown: "    orders:" => "    spare: {port: 5433, seed: SELECT 1}\n    orders:";
+    writes_need_a_count_of_what_was_written:
+        "      written: SELECT count(line), count(DISTINCT line) FROM log\n" => "";
+    a_post_needs_a_service_that_writes: "        write: INSERT INTO log VALUES ($1)\n" => "";
+    a_command_has_neither_runtime_nor_queries: "port: 8083" => "port: 8083\n      command: [./my-api]";
+    what_calls_nothing_has_nothing_to_hand_on: ", calls: [back]" => "";
+    a_truth_value_is_wanted_of_a_switch: "relay: true" => "relay: yes please";
+    no_replicas_are_too_few: "replicas: 2" => "replicas: 0";
+    too_many_replicas_are_shown: "replicas: 2" => "replicas: 1001";
+    a_misspelt_runtime_is_answered_with_the_nearest_one: "runtime: spring" => "runtime: sprig";
+    a_database_needs_a_seed: "      seed: CREATE TABLE log (line text)\n" => "";
+    an_empty_query_is_shown: "read: SELECT 1 AS one" => "read: \"\"";
+    an_unknown_method_is_answered_with_the_known_ones: "method: POST" => "method: PUT";
+    a_get_has_no_body: "method: POST, " => "";
+    a_type_needs_a_body: ", body: 'n {{counter}}'" => "";
+    a_path_without_its_slash_is_shown_with_examples: "{path: /log}" => "{path: log}";
+    a_misspelt_placeholder_is_answered_with_the_nearest_one: "{{counter}}" => "{{conter}}";
+    a_placeholder_of_an_empty_range_is_shown: "{{counter}}" => "{{random.9.1}}";
+    a_slice_must_last: "slice: 1s" => "slice: 0s";
+    a_discarded_run_needs_room_for_six_slices: "max: 20s" => "max: 5s";
+    a_discarded_run_of_a_runtime_needs_room_too: "max: 30s" => "slice: 10s";
+    a_change_of_an_unknown_load_is_shown: "paper: {loads: {reads" => "paper: {loads: {read";
+    a_changed_load_must_last: "{reads: {requests: 1000000}}" => "{reads: {duration: 0s}}";
+    a_changed_load_cannot_end_twice: "{requests: 1000000}" => "{requests: 1000000, duration: 1m}";
+    a_changed_load_must_end: "{requests: 1000000}" => "{}";
+    a_misspelt_bring_up_is_answered_with_the_allowed_words: "bring_up: block" => "bring_up: blok";
+    figures_of_an_unknown_pod_are_answered_with_the_known_ones: "back: 10" => "bck: 10";
+    the_pods_of_a_service_with_replicas_are_numbered: "front-1: 11" => "front: 11";
+    a_published_figure_is_not_negative: "p95: 8.2" => "p95: -8.2";
+    a_derivation_of_an_unknown_variant_is_shown: "variant: envoy" => "variant: istio";
+    a_derivation_for_an_unknown_load_is_shown: "load: reads" => "load: read";
+    an_unknown_derivation_is_answered_with_the_nearest_one: "derived: cpu_change" => "derived: cpu_chnge";
+    a_derivation_says_why: ", because: It was wrong." => "";
+}
+
+#[test]
+fn a_chain_with_a_database_is_read_without_warning() {
+    let (chain, warnings) = read("chain.yaml", CHAIN, &no_environment).unwrap();
+    assert_eq!((warnings, chain.bring_up), (vec![], BringUp::Block));
+    let settle = chain.settle.unwrap();
+    assert_eq!((settle.max, settle.connections), (TimeSpan::from_secs(20), 50));
+    let writes = &chain.loads["writes"].request;
+    assert_eq!((writes.method, writes.path.as_str()), (Method::Post, "/log"));
+    assert_eq!(chain.loads["reads"].request.method, Method::Get);
+    assert_eq!(chain.app.services["front"].replicas, 2);
+    let queries = chain.app.services["back"].postgres.as_ref().unwrap();
+    assert_eq!((queries.database.as_str(), queries.connections), ("orders", 4));
+}
+
+#[test]
+fn a_post_to_services_without_a_database_is_sound() {
+    let text = with("duration: 30s", "duration: 30s, request: {method: POST}");
+    read("study.yaml", &text, &no_environment).unwrap();
+}
+
+#[test]
+fn a_post_needs_no_writer_that_it_does_not_reach() {
+    let part = "        write: INSERT INTO log VALUES ($1)\n";
+    let text = replaced(CHAIN, part, "").replace("calls: [back]", "calls: []");
+    let text = text.replace(", reply: {relay: true}", "");
+    read("study.yaml", &text, &no_environment).unwrap();
+}
+
+#[test]
+fn what_follows_from_a_misspelt_section_is_not_reported_again() {
+    let seen = errors_of(&replaced(CHAIN, "  databases:", "  database:"));
+    assert!(seen.contains("1 error in the study file"), "{seen}");
+    let seen = errors_of(&replaced(CHAIN, "      postgres:", "      postgre:"));
+    assert!(seen.contains("1 error in the study file"), "{seen}");
+    let seen = errors_of(&replaced(CHAIN, "      written:", "      writen:"));
+    assert!(seen.contains("1 error in the study file"), "{seen}");
+    let seen = errors_of(&replaced(CHAIN, "  gateways:", "  gateway:"));
+    assert!(seen.contains("1 error in the study file"), "{seen}");
+    let seen = errors_of(&replaced(CHAIN, "        write:", "        wite:"));
+    assert!(seen.contains("1 error in the study file"), "{seen}");
+}
+
+#[test]
+fn the_end_of_a_single_load_goes_before_the_duration_of_all() {
+    let mut chain = read("chain.yaml", CHAIN, &no_environment).unwrap().0;
+    chain.paper.duration = Some(TimeSpan::from_secs(60));
+    let paper = chain.with_profile(Profile::Paper);
+    assert_eq!(paper.loads["reads"].stop, Stop::Requests(1_000_000));
+    assert_eq!(paper.loads["writes"].stop, Stop::Duration(TimeSpan::from_secs(60)));
+}
+
+#[test]
+fn a_discarded_run_is_changed_as_a_whole() {
+    let chain = read("chain.yaml", CHAIN, &no_environment).unwrap().0;
+    let changes = chain.spring.clone();
+    let max = TimeSpan::from_secs(30);
+    assert_eq!(chain.with(&changes).settle, Some(Settle { max, ..Settle::default() }));
+}
+
+#[test]
+fn few_blocks_of_a_runtime_are_warned_of() {
+    let text = replaced(CHAIN, "spring: {", "spring: {blocks: 3, ");
+    let (_, warnings) = read("study.yaml", &text, &no_environment).unwrap();
+    assert_eq!(warnings, [Warning::FewBlocks { line: 33, blocks: 3 }]);
 }
 
 #[test]
@@ -441,7 +602,7 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         validator.is_valid(&plain(&root))
     };
     let alternatives = default_with_alternatives();
-    let sound = [SOUND, annotated_default(), &alternatives];
+    let sound = [SOUND, CHAIN, annotated_default(), &alternatives];
     let sound = sound.into_iter().chain(builtin().iter().map(|(_, text)| *text));
     sound.into_iter().for_each(|text| assert!(accepts(text), "{text}"));
     let broken = [
@@ -460,6 +621,18 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         with("warm_up: {min: 2s, max: 10s}", "warm_up:"),
         with("baseline: bare\n", ""),
         with("calls: [server]", "calls: [server], command: []"),
+        replaced(CHAIN, "relay: true", "relay: yes please"),
+        replaced(CHAIN, "replicas: 2", "replicas: 0"),
+        replaced(CHAIN, "to: front", "too: front"),
+        replaced(CHAIN, "runtime: spring", "runtime: sprig"),
+        replaced(CHAIN, "{path: /log}", "{path: log}"),
+        replaced(CHAIN, "method: POST", "method: PUT"),
+        replaced(CHAIN, "{requests: 1000000}", "{}"),
+        replaced(CHAIN, "{requests: 1000000}", "{requests: 1000000, duration: 1m}"),
+        replaced(CHAIN, "p95: 8.2", "p95: -8.2"),
+        replaced(CHAIN, "back: 10", "back: -10"),
+        replaced(CHAIN, "derived: cpu_change", "derived: cpu_chnge"),
+        replaced(CHAIN, "read: SELECT 1 AS one", "read: \"\""),
     ];
     broken.iter().for_each(|text| assert!(!accepts(text), "{text}"));
 }

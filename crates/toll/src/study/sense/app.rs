@@ -245,15 +245,19 @@ fn uncounted_writes(app: &App, name: &Name, queries: &Queries) -> Option<Nonsens
     )
 }
 
+/// Databases that no service queries; when a query names none that there is, one of them may be meant.
 fn unasked_databases(app: &App) -> Vec<Nonsense> {
+    if queries(app).any(|(_, queries)| !app.databases.contains_key(&queries.database)) {
+        return Vec::new();
+    }
     let asked = |name: &Name| queries(app).any(|(_, queries)| queries.database == *name);
-    let problem = |name: &Name| Problem::UnaskedDatabase { database: name.to_string() };
-    let at = |name: &Name| {
-        let at = Pointer::to(&["app", "databases", name.as_str()]);
+    let unasked = |name: &Name| {
+        let problem = Problem::UnaskedDatabase { database: name.to_string() };
+        let found = at_key(problem, Pointer::to(&["app", "databases", name.as_str()]));
         // A slip in any service may be the query that is missing.
-        let places = app.services.keys().map(|service| service_at(service, "postgres"));
-        let found = at_key(problem(name), at);
-        places.fold(found, |found, place| found.from_pointer(place))
+        app.services
+            .keys()
+            .fold(found, |found, service| found.from_pointer(service_at(service, "postgres")))
     };
-    app.databases.keys().filter(|name| !asked(name)).map(at).collect()
+    app.databases.keys().filter(|name| !asked(name)).map(unasked).collect()
 }

@@ -44,7 +44,10 @@ fn unknown_pods(app: &App, figures: &Figures, at: &Pointer) -> Vec<Nonsense> {
     let unknown_pod = |(kind, pod, _): (&str, &Name, f64)| {
         let problem = unknown("pod", pod, pods.iter())?;
         let found = at_key(problem, at.child(kind).child(pod));
-        Some(found.from(&["app", "services"]).from(&["app", "databases"]))
+        let found = found.from(&["app", "services"]).from(&["app", "databases"]);
+        Some(app.services.keys().fold(found, |found, service| {
+            found.from(&["app", "services", service.as_str(), "replicas"])
+        }))
     };
     figures.of_pods().filter_map(unknown_pod).collect()
 }
