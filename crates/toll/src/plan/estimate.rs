@@ -17,23 +17,27 @@ const KNEE_TRIES_S: f64 = 12.0;
 const GUESSED_THROUGHPUT_PER_S: f64 = 2000.0;
 
 impl Plan {
-    /// How long the run will take, seconds: all trials and the search for the knee.
+    /// How long the run will take, seconds: all trials and the searches for the knee.
     pub fn estimate_s(&self) -> f64 {
-        let search = |(_, deployment)| KNEE_TRIES_S + self.fresh_s(deployment);
-        let knees = if self.needs_knee() { self.ready().map(search).sum() } else { 0.0 };
-        knees + self.trials_s(&self.trials)
+        let searches = self.ready().map(|(_, deployment)| self.knee_search_s(deployment)).sum();
+        self.trials_s(&self.trials) + if self.needs_knee() { searches } else { 0.0 }
+    }
+
+    /// How long the search for one knee takes, seconds.
+    pub fn knee_search_s(&self, deployment: &Deployment) -> f64 {
+        self.fresh_s(deployment) + KNEE_TRIES_S
     }
 
     /// How long these trials will take, seconds; they run in this order, the first on fresh services.
     pub fn trials_s<'t>(&self, trials: impl IntoIterator<Item = &'t PlannedTrial>) -> f64 {
-        let mut up = None;
         let mut in_all_s = 0.0;
+        let mut up = None;
         for trial in trials {
-            let stays_up = self.bring_up == BringUp::PerBlock;
-            if !stays_up || up != Some((trial.block, &trial.arm)) {
+            let arm = (trial.block, &trial.arm);
+            if self.bring_up == BringUp::PerTrial || up != Some(arm) {
                 in_all_s += self.deployment(&trial.arm.variant).map_or(0.0, |d| self.fresh_s(d));
             }
-            up = Some((trial.block, &trial.arm));
+            up = Some(arm);
             in_all_s += self.load(&trial.load).map_or(0.0, |load| self.load_s(load));
         }
         in_all_s

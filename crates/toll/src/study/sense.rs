@@ -71,10 +71,10 @@ fn at_key(problem: Problem, at: Pointer) -> Nonsense {
 impl Nonsense {
     /// Follows from a further place, which needs no words of its own.
     fn from(self, place: &[&str]) -> Self {
-        self.from_pointer(Pointer::to(place))
+        self.because_of(Pointer::to(place))
     }
 
-    fn from_pointer(mut self, place: Pointer) -> Self {
+    fn because_of(mut self, place: Pointer) -> Self {
         self.also.push((Place::Value(place), None));
         self
     }

@@ -39,3 +39,15 @@ fn a_plan_shows_the_rendered_configurations_and_how_the_variants_differ() {
     assert!(difference.contains("only here: client.envoy.yaml"), "{difference}");
     assert!(difference.contains("differs:   client.service.json"), "{difference}");
 }
+
+#[test]
+fn the_runtime_that_is_typed_is_planned_and_said() {
+    let planned = |options: &[&str]| -> Value {
+        serde_json::from_str(&plan(&meshed(), &[options, &["--json"]].concat())).unwrap()
+    };
+    assert_eq!(planned(&[])["runtime"], "native");
+    let spring = planned(&["--runtime", "spring"]);
+    assert_eq!(spring["runtime"], "spring");
+    let program = &spring["variants"][0]["state"]["ready"]["services"][0]["program"];
+    assert_eq!(program["built_in"]["runtime"], "spring");
+}

@@ -257,7 +257,7 @@ fn unasked_databases(app: &App) -> Vec<Nonsense> {
         // A slip in any service may be the query that is missing.
         app.services
             .keys()
-            .fold(found, |found, service| found.from_pointer(service_at(service, "postgres")))
+            .fold(found, |found, service| found.because_of(service_at(service, "postgres")))
     };
     app.databases.keys().filter(|name| !asked(name)).map(unasked).collect()
 }

@@ -22,11 +22,11 @@ fn surplus_keys(request: &Request, at: &Pointer) -> Vec<Nonsense> {
     let gets = request.method == Method::Get;
     let body = (gets && request.body.is_some()).then(|| {
         let found = at_key(Problem::BodyOfGet, at.child("body"));
-        found.from_pointer(at.child("method"))
+        found.because_of(at.child("method"))
     });
     let content_type = (request.content_type.is_some() && request.body.is_none()).then(|| {
         let found = at_key(Problem::TypeOfNoBody, at.child("content_type"));
-        found.from_pointer(at.child("body"))
+        found.because_of(at.child("body"))
     });
     body.into_iter().chain(content_type).collect()
 }
@@ -70,7 +70,7 @@ fn read_only_services(study: &Study, request: &Request, at: &Pointer) -> Vec<Non
             at: Place::Value(at.child("method")),
             also: vec![(Place::Key(place.clone()), Some("`write` is missing here"))],
         };
-        found.from(&["app", "entry"]).from_pointer(place.child("write"))
+        found.from(&["app", "entry"]).because_of(place.child("write"))
     };
     read_only.map(|(name, _)| found(name.as_str())).collect()
 }
