@@ -63,7 +63,10 @@ impl Environment {
     pub fn open_proof(&mut self) -> Result<(), LabError> {
         match &mut self.0 {
             Kind::Local(environment) => environment.open_proof(),
-            Kind::Fake(_) => Ok(()),
+            Kind::Fake(environment) => {
+                environment.open_proof();
+                Ok(())
+            }
         }
     }
 
@@ -77,7 +80,7 @@ impl Environment {
     pub fn close_proof(&mut self, traffic: Traffic) -> Result<Proof, LabError> {
         match &mut self.0 {
             Kind::Local(environment) => environment.close_proof(traffic),
-            Kind::Fake(environment) => Ok(environment.proof()),
+            Kind::Fake(environment) => Ok(environment.close_proof(traffic)),
         }
     }
 
@@ -85,7 +88,7 @@ impl Environment {
     pub fn crashed(&mut self) -> Option<LabError> {
         match &self.0 {
             Kind::Local(environment) => environment.crashed(),
-            Kind::Fake(_) => None,
+            Kind::Fake(environment) => environment.crashed(),
         }
     }
 
@@ -96,7 +99,10 @@ impl Environment {
     pub fn down(self) -> Result<(), LabError> {
         match self.0 {
             Kind::Local(environment) => environment.down(),
-            Kind::Fake(_) => Ok(()),
+            Kind::Fake(environment) => {
+                environment.down();
+                Ok(())
+            }
         }
     }
 }

@@ -2,17 +2,17 @@
 //!
 //! A script says for each deployment and load plan which lines the load prints and what each component uses.
 //! CPU counters rise with the lines that have been read, and each sample is one second after the last, so
-//! that the same script always gives the same run.
+//! that the same script always gives the same run. What was asked of the lab can be read afterwards.
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::environment::NextLine;
 use crate::{
-    Component, ComponentSample, Deployment, HostSample, MemorySample, Proof, Reading, Rendered,
-    Sample,
+    Component, ComponentSample, Deployment, Ending, HostSample, LabError, MemorySample, Proof,
+    Reading, Rendered, Sample, Traffic,
 };
 
 /// One load as the script wants it.
@@ -24,6 +24,23 @@ pub struct FakeLoadScript {
     pub usage: Vec<(Component, u64, u64)>,
 }
 
+/// What was asked of a fake lab.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FakeCall {
+    /// The variant of that name was to come up.
+    Up(String),
+    /// A load was started.
+    Load,
+    /// A proof was opened.
+    OpenProof,
+    /// A proof was closed after this traffic.
+    CloseProof(Traffic),
+    /// The variant of that name was taken down.
+    Down(String),
+    /// The variant of that name was dropped by someone who did not take it down.
+    Dropped(String),
+}
+
 type Script = dyn Fn(&Deployment, &[u8]) -> FakeLoadScript + Send + Sync;
 
 /// A lab that makes nothing up but numbers.
@@ -31,6 +48,9 @@ type Script = dyn Fn(&Deployment, &[u8]) -> FakeLoadScript + Send + Sync;
 pub struct FakeLab {
     script: Arc<Script>,
     proof: Proof,
+    /// Number of the load, from 1, in which a component ends by itself.
+    crash_in: Option<usize>,
+    calls: Arc<Mutex<Vec<FakeCall>>>,
 }
 
 impl FakeLab {
@@ -39,7 +59,25 @@ impl FakeLab {
         proof: Proof,
         script: impl Fn(&Deployment, &[u8]) -> FakeLoadScript + Send + Sync + 'static,
     ) -> Self {
-        Self { script: Arc::new(script), proof }
+        Self { script: Arc::new(script), proof, crash_in: None, calls: Arc::default() }
+    }
+
+    /// The same, but in its load number `load`, from 1, a component ends by itself.
+    pub fn crashing_in(self, load: usize) -> Self {
+        Self { crash_in: Some(load), ..self }
+    }
+
+    /// What has been asked of this lab and its clones, in order.
+    pub fn calls(&self) -> Vec<FakeCall> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, call: FakeCall) {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    }
+
+    fn loads(&self) -> usize {
+        self.calls().iter().filter(|call| **call == FakeCall::Load).count()
     }
 
     pub(crate) fn render(&self, deployment: &Deployment) -> Vec<Rendered> {
@@ -47,12 +85,15 @@ impl FakeLab {
     }
 
     pub(crate) fn up(&self, deployment: &Deployment) -> FakeEnvironment {
+        self.note(FakeCall::Up(deployment.name.clone()));
         FakeEnvironment {
             lab: self.clone(),
             deployment: deployment.clone(),
             load: FakeLoad::default(),
             used: Vec::new(),
             samples: 0,
+            has_crashed: false,
+            is_down: false,
         }
     }
 }
@@ -72,6 +113,8 @@ pub(crate) struct FakeEnvironment {
     /// Component, CPU time before the load under way, CPU time of that load, memory.
     used: Vec<(Component, u64, u64, u64)>,
     samples: u64,
+    has_crashed: bool,
+    is_down: bool,
 }
 
 impl FakeEnvironment {
@@ -80,6 +123,8 @@ impl FakeEnvironment {
     }
 
     pub(crate) fn start_load(&mut self, plan: &[u8]) -> FakeLoad {
+        self.lab.note(FakeCall::Load);
+        self.has_crashed |= self.lab.crash_in == Some(self.lab.loads());
         let script = (self.lab.script)(&self.deployment, plan);
         for (component, cpu, memory) in script.usage {
             match self.used.iter_mut().find(|(known, ..)| *known == component) {
@@ -121,8 +166,35 @@ impl FakeEnvironment {
         }
     }
 
-    pub(crate) fn proof(&self) -> Proof {
+    pub(crate) fn open_proof(&mut self) {
+        self.lab.note(FakeCall::OpenProof);
+    }
+
+    pub(crate) fn close_proof(&mut self, traffic: Traffic) -> Proof {
+        self.lab.note(FakeCall::CloseProof(traffic));
         self.lab.proof.clone()
+    }
+
+    /// Once a component has ended, it stays so.
+    pub(crate) fn crashed(&self) -> Option<LabError> {
+        self.has_crashed.then(|| LabError::Crashed {
+            component: "postgres".to_owned(),
+            ending: Ending::Status(9),
+            log: vec!["the last words".to_owned()],
+        })
+    }
+
+    pub(crate) fn down(mut self) {
+        self.is_down = true;
+        self.lab.note(FakeCall::Down(self.deployment.name.clone()));
+    }
+}
+
+impl Drop for FakeEnvironment {
+    fn drop(&mut self) {
+        if !self.is_down {
+            self.lab.note(FakeCall::Dropped(self.deployment.name.clone()));
+        }
     }
 }
 
@@ -165,19 +237,24 @@ impl FakeLoad {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::time::Duration;
 
     use super::*;
     use crate::environment::Environment;
     use crate::{Lab, Role, fixture};
 
-    fn lab() -> Lab {
+    fn fake() -> FakeLab {
         let proof = Proof { claims: vec![], left_out: vec![], traversals: vec![] };
         let server = Component { role: Role::Application, pod: "server".into() };
-        Lab::Fake(FakeLab::new(proof, move |_, _| FakeLoadScript {
+        FakeLab::new(proof, move |_, _| FakeLoadScript {
             lines: vec!["one".into(), "two".into()],
             usage: vec![(server.clone(), 1000, 64)],
-        }))
+        })
+    }
+
+    fn up(lab: &FakeLab) -> Environment {
+        Lab::Fake(lab.clone()).up(&fixture::chain(), Path::new("unused")).unwrap()
     }
 
     fn server_cpu(environment: &mut Environment) -> u64 {
@@ -186,7 +263,7 @@ mod tests {
 
     #[test]
     fn cpu_counters_rise_with_the_lines_read_and_never_fall() {
-        let mut environment = lab().up(&fixture::chain(), std::path::Path::new("unused")).unwrap();
+        let mut environment = up(&fake());
         for expected in [[0, 500, 1000], [1000, 1500, 2000]] {
             let mut load = environment.start_load(b"{}").unwrap();
             let mut seen = vec![server_cpu(&mut environment)];
@@ -195,5 +272,27 @@ mod tests {
             }
             assert_eq!(seen, expected);
         }
+    }
+
+    #[test]
+    fn an_environment_that_is_dropped_was_not_taken_down() {
+        let (lab, name) = (fake(), fixture::chain().name);
+        up(&lab).down().unwrap();
+        drop(up(&lab));
+        let up = FakeCall::Up(name.clone());
+        let expected = [up.clone(), FakeCall::Down(name.clone()), up, FakeCall::Dropped(name)];
+        assert_eq!(lab.calls(), expected);
+    }
+
+    #[test]
+    fn a_component_that_has_crashed_stays_so_until_another_environment_is_up() {
+        let lab = fake().crashing_in(2);
+        let mut environment = up(&lab);
+        let crashed = [(); 3].map(|()| {
+            environment.start_load(b"{}").unwrap();
+            environment.crashed().is_some()
+        });
+        assert_eq!(crashed, [false, true, true]);
+        assert!(up(&lab).crashed().is_none());
     }
 }

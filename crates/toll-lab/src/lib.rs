@@ -24,7 +24,7 @@ pub use deployment::{
 };
 pub use environment::{Environment, LoadProcess, NextLine};
 pub use error::{DataPlaneFailure, LabError};
-pub use fake::{FakeLab, FakeLoadScript};
+pub use fake::{FakeCall, FakeLab, FakeLoadScript};
 pub use lab::{Lab, LocalOptions, Rendered};
 pub use local::{Ending, Holder, Isolation, LocalLab, Reason, clean, survey};
 pub use proof::{Claim, Direction, Proof, Traffic, Traversal};
