@@ -49,8 +49,17 @@ pub enum RunEvent {
     },
     /// A part of the trial begins.
     Stage {
-        /// `bring up`, `prove path`, `idle`, `warm up`, `measure`, `drain`, `take down`.
+        /// `bring up`, `settle`, `prove path`, `idle`, `warm up`, `measure`, `drain`, `take down`.
         stage: String,
+    },
+    /// A slice of the discarded run on fresh services is over.
+    Settling {
+        /// Its end, seconds since the discarded run began.
+        at_s: f64,
+        /// Completed requests per second.
+        throughput_per_s: f64,
+        /// CPU time of all that is measured per completed request, microseconds, when it is known.
+        cpu_per_request_us: Option<f64>,
     },
     /// About four times a second under load.
     Progress {

@@ -54,6 +54,10 @@ impl Progress {
                 self.stage.clone_from(stage);
                 self.redraw("");
             }
+            RunEvent::Settling { at_s, throughput_per_s, cpu_per_request_us } => {
+                self.stage = settling(*at_s, *throughput_per_s, *cpu_per_request_us);
+                self.redraw("");
+            }
             RunEvent::Progress { throughput_per_s, p50_us, p99_us, errors, .. } => {
                 let latency = format!("p50 {:.2} ms p99 {:.2} ms", p50_us / 1e3, p99_us / 1e3);
                 let errors = if *errors > 0 { format!(" {errors} errors") } else { String::new() };
@@ -116,7 +120,39 @@ fn live_bar() -> ProgressBar {
     bar
 }
 
+/// `settling 7 s: 1,850/s, 1.31 ms CPU a request`
+fn settling(at_s: f64, throughput_per_s: f64, cpu_per_request_us: Option<f64>) -> String {
+    let cpu = cpu_per_request_us
+        .map_or_else(String::new, |us| format!(", {:.2} ms CPU a request", us / 1e3));
+    format!("settling {at_s:.0} s: {}/s{cpu}", grouped(throughput_per_s))
+}
+
+/// A whole number with a comma between thousands.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).expect("digits are ASCII"))
+        .collect();
+    groups.join(",")
+}
+
 fn clock(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     if whole < 60 { format!("{whole} s") } else { format!("{}:{:02} min", whole / 60, whole % 60) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settling_is_told_in_one_line() {
+        let known = settling(7.02, 1850.4, Some(1312.0));
+        assert_eq!(known, "settling 7 s: 1,850/s, 1.31 ms CPU a request");
+        assert_eq!(settling(1.0, 950.0, None), "settling 1 s: 950/s");
+        assert_eq!(grouped(1_234_567.0), "1,234,567");
+    }
 }

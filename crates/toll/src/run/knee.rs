@@ -7,11 +7,13 @@
 //! Distributed Stream Data Processing Systems" (ICDE 2018), applied to requests.
 
 use toll_lab::{Deployment, Environment, Traffic};
-use toll_load::{LoadModel, LoadPlan, LoadReport, Stop, Target, WarmUp};
+use toll_load::{LoadModel, LoadPlan, LoadReport, Stop, WarmUp};
 
-use super::load::{Heard, Stopped, drive};
+use super::load::{Heard, Stopped, drive, failures, failures_in_words, throughput, traffic};
+use super::settle::settle;
 use super::{RunError, Session};
 use crate::event::RunEvent;
+use crate::plan::{Plan, PlannedRequest};
 use crate::store::KneeRecord;
 
 /// Enough to keep every core of a small machine busy, few enough to keep queues short.
@@ -26,8 +28,6 @@ const GROWTH: f64 = 2.0;
 const HALVINGS: u32 = 3;
 /// Halvings below the closed-loop throughput before the search gives up.
 const DESCENTS: u32 = 4;
-/// How long a search usually takes: one closed-loop try, one at half its rate, then the bisection.
-pub const USUAL_S: f64 = 1.5 + (2 + HALVINGS) as f64 * (TRY_S + 0.6);
 /// A rate is carried when one of so many tries was.
 const TRIES: u32 = 2;
 /// Length of each try, seconds; the closed-loop probe is one try, too.
@@ -63,6 +63,9 @@ fn search_in(
     variant: &str,
     environment: &mut Environment,
 ) -> Result<KneeRecord, Stopped> {
+    if let Some(settled) = settle(session, environment)? {
+        session.store.write_knee_settled(variant, &settled)?;
+    }
     environment.open_proof().map_err(RunError::from)?;
     let capacity = one_try(session, environment, LoadModel::closed(CONNECTIONS))?;
     let upper = throughput(&capacity);
@@ -73,14 +76,14 @@ fn search_in(
         )));
     }
     let mut tried = Vec::new();
-    let mut sent = capacity.sent_in_all_phases;
+    let mut sent = traffic(request(session.plan), &capacity);
     let found = highest_carried(upper, |rate_per_s| {
         let model = LoadModel::open(rate_per_s, MAX_CONNECTIONS);
         let mut carried = false;
         // What a neighbour on the machine spoilt once is tried once more; what was carried once can be carried.
         for _ in 0..TRIES {
             let report = one_try(session, environment, model.clone())?;
-            sent += report.sent_in_all_phases;
+            sent = both(sent, traffic(request(session.plan), &report));
             carried = is_carried(&report, rate_per_s);
             if carried {
                 break;
@@ -126,10 +129,8 @@ fn highest_carried<E>(
 }
 
 /// A knee found on another path than the variant's would set a wrong rate for the whole run.
-fn prove(environment: &mut Environment, sent: u64) -> Result<(), Stopped> {
-    let proof = environment
-        .close_proof(Traffic { requests: sent, ..Traffic::default() })
-        .map_err(RunError::from)?;
+fn prove(environment: &mut Environment, sent: Traffic) -> Result<(), Stopped> {
+    let proof = environment.close_proof(sent).map_err(RunError::from)?;
     match proof.claims.iter().find(|claim| !claim.holds) {
         None => Ok(()),
         Some(claim) => {
@@ -138,22 +139,34 @@ fn prove(environment: &mut Environment, sent: u64) -> Result<(), Stopped> {
     }
 }
 
+/// What the first load asks whose rate refers to the knee: another request has another knee.
+fn request(plan: &Plan) -> &PlannedRequest {
+    let load = plan.loads.iter().find(|load| load.share_of_knee().is_some());
+    &load.expect("a knee is searched for when a load refers to it").request
+}
+
+fn both(a: Traffic, b: Traffic) -> Traffic {
+    Traffic {
+        requests: a.requests + b.requests,
+        writes: a.writes + b.writes,
+        acknowledged: a.acknowledged + b.acknowledged,
+    }
+}
+
 fn one_try(
     session: &mut Session<'_>,
     environment: &mut Environment,
     model: LoadModel,
 ) -> Result<LoadReport, Stopped> {
-    let target = Target::get(environment.entry_url());
+    let target = request(session.plan).target(&environment.entry_url());
     let plan = LoadPlan {
         warm_up: WarmUp { min_s: 0.3, max_s: 0.5 },
         timeout_ms: 5_000,
         seed: session.plan.seed,
         ..LoadPlan::new(target, model, Stop::AfterSeconds(TRY_S))
     };
-    let interrupt = session.interrupt;
-    let interrupted = || interrupt.load(std::sync::atomic::Ordering::Relaxed);
     let ignore = &mut |_: &mut Environment, _: Heard| Ok(());
-    drive(environment, &plan, &interrupted, ignore)
+    drive(environment, &plan, session.interrupt, ignore)
 }
 
 fn is_carried(report: &LoadReport, rate_per_s: f64) -> bool {
@@ -167,26 +180,6 @@ fn is_carried(report: &LoadReport, rate_per_s: f64) -> bool {
     let first = medians(&measured.series[..third.min(measured.series.len())]);
     let last = medians(&measured.series[measured.series.len().saturating_sub(third)..]);
     keeps_up && generator_is_fit && failures(report) == 0 && last <= GROWTH * first
-}
-
-fn throughput(report: &LoadReport) -> f64 {
-    let measured = &report.measure;
-    measured.completed as f64 * 1e9
-        / measured.end_ns.saturating_sub(measured.begin_ns).max(1) as f64
-}
-
-fn failures(report: &LoadReport) -> u64 {
-    let refused = report.measure.statuses.iter().filter(|(status, _)| **status >= 400);
-    report.measure.errors.values().sum::<u64>() + refused.map(|(_, count)| count).sum::<u64>()
-}
-
-fn failures_in_words(report: &LoadReport) -> String {
-    let measured = &report.measure;
-    let errors = measured.errors.iter().map(|(kind, count)| format!("{count} x {}", kind.name()));
-    let refused = measured.statuses.iter().filter(|(status, _)| **status >= 400);
-    let statuses = refused.map(|(status, count)| format!("{count} x status {status}"));
-    let all: Vec<String> = errors.chain(statuses).collect();
-    if all.is_empty() { "nothing was answered".into() } else { all.join(", ") }
 }
 
 #[cfg(test)]

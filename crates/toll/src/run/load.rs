@@ -1,11 +1,13 @@
-//! Drives one load in a running environment and listens to what the engine says.
+//! Drives one load in a running environment, listens to what the engine says, and reads its report.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use toll_lab::{Environment, NextLine};
+use toll_lab::{Environment, NextLine, Traffic};
 use toll_load::{LoadEvent, LoadPlan, LoadReport};
 
 use super::RunError;
+use crate::plan::PlannedRequest;
 
 /// How often counters are sampled under load: fast enough for a memory curve of a three-second trial, slow
 /// enough to cost well under one per cent of a core.
@@ -42,14 +44,14 @@ pub enum Heard {
 pub fn drive(
     environment: &mut Environment,
     plan: &LoadPlan,
-    interrupted: &dyn Fn() -> bool,
+    interrupt: &AtomicBool,
     hear: &mut dyn FnMut(&mut Environment, Heard) -> Result<(), RunError>,
 ) -> Result<LoadReport, Stopped> {
     let json = serde_json::to_vec(plan).expect("a load plan is plain data");
     let mut load = environment.start_load(&json).map_err(RunError::from)?;
     let mut next_tick = Instant::now() + TICK;
     loop {
-        if interrupted() {
+        if interrupt.load(Ordering::Relaxed) {
             load.kill();
             return Err(Stopped::Interrupted);
         }
@@ -90,4 +92,48 @@ fn with_help(message: String, help: Option<String>) -> String {
         Some(help) => format!("{message} ({help})"),
         None => message,
     }
+}
+
+/// What the load sent in all its phases: the path and the database behind it know of none.
+///
+/// A request that timed out or failed is not acknowledged, whatever became of it.
+pub fn traffic(request: &PlannedRequest, report: &LoadReport) -> Traffic {
+    let requests = report.sent_in_all_phases;
+    if !request.writes() {
+        return Traffic { requests, ..Traffic::default() };
+    }
+    // The answer counts in the phase that sent the request: what came in while the load drained is there too.
+    let statuses = [&report.warm_up, &report.measure].into_iter().flat_map(|phase| &phase.statuses);
+    let success = statuses.filter(|(status, _)| (200..300).contains(*status));
+    let acknowledged = success.map(|(_, count)| count).sum();
+    Traffic { requests, writes: requests, acknowledged }
+}
+
+/// Requests completed per second of the measured phase.
+pub fn throughput(report: &LoadReport) -> f64 {
+    let measured = &report.measure;
+    measured.completed as f64 * 1e9
+        / measured.end_ns.saturating_sub(measured.begin_ns).max(1) as f64
+}
+
+/// Requests of the measured phase that were answered with no error of the service's.
+pub fn answered_well(report: &LoadReport) -> u64 {
+    let well = report.measure.statuses.iter().filter(|(status, _)| **status < 400);
+    well.map(|(_, count)| count).sum()
+}
+
+/// Requests of the measured phase that were answered with an error, or not at all.
+pub fn failures(report: &LoadReport) -> u64 {
+    let refused = report.measure.statuses.iter().filter(|(status, _)| **status >= 400);
+    report.measure.errors.values().sum::<u64>() + refused.map(|(_, count)| count).sum::<u64>()
+}
+
+/// How requests of the measured phase failed, kind by kind.
+pub fn failures_in_words(report: &LoadReport) -> String {
+    let measured = &report.measure;
+    let errors = measured.errors.iter().map(|(kind, count)| format!("{count} x {}", kind.name()));
+    let refused = measured.statuses.iter().filter(|(status, _)| **status >= 400);
+    let statuses = refused.map(|(status, count)| format!("{count} x status {status}"));
+    let all: Vec<String> = errors.chain(statuses).collect();
+    if all.is_empty() { "nothing was answered".into() } else { all.join(", ") }
 }

@@ -1,13 +1,16 @@
 //! Runs a plan: the knee first when a rate asks for it, then every trial that is not yet measured.
 //!
 //! Measures and stores; computes nothing that a report shows. Each trial brings its variant up afresh, so that
-//! no trial inherits connections, heaps or caches from another.
+//! no trial inherits connections, heaps or caches from another; a plan may let the loads of one arm in one block
+//! share what came up, where services are slow to start.
 
 #[cfg(test)]
 pub mod fixture;
 mod knee;
 mod load;
 mod machine;
+mod settle;
+mod standing;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -18,8 +21,11 @@ use std::time::Instant;
 use toll_lab::{Lab, LabError};
 
 use crate::event::RunEvent;
-use crate::plan::{Plan, PlannedTrial};
+use crate::plan::{BringUp, Plan, PlannedTrial};
 use crate::store::{KneeRecord, Store, StoreError};
+
+use standing::Standing;
+use trial::Turn;
 
 pub use machine::host_facts;
 
@@ -96,8 +102,10 @@ impl Session<'_> {
     /// Runs all trials that are not yet measured.
     ///
     /// # Errors
-    /// When the lab or the directory fails for good. What was measured before is kept.
+    /// When the lab or the directory fails for good, or another toll runs in the directory. What was measured
+    /// before is kept.
     pub fn run(&mut self) -> Result<Ending, RunError> {
+        let _alone = self.store.lock()?;
         let todo: Vec<&PlannedTrial> =
             self.plan.trials.iter().filter(|trial| !self.store.is_done(trial)).collect();
         self.emit(&RunEvent::Started {
@@ -109,7 +117,12 @@ impl Session<'_> {
             Some(knee_per_s) => knee_per_s,
             None => return self.end(Ending::Interrupted),
         };
-        let ending = self.trials(&todo, knee_per_s)?;
+        let mut standing = Standing::default();
+        let ended = self.trials(&mut standing, &todo, knee_per_s);
+        // Whatever ended the trials: nothing stays up. What ended them is told first.
+        let cleared = standing.clear(self);
+        let ending = ended?;
+        cleared?;
         self.end(ending)
     }
 
@@ -138,6 +151,7 @@ impl Session<'_> {
 
     fn trials(
         &mut self,
+        standing: &mut Standing,
         todo: &[&PlannedTrial],
         knee_per_s: Option<f64>,
     ) -> Result<Ending, RunError> {
@@ -152,7 +166,10 @@ impl Session<'_> {
                 arm: planned.arm.label(),
                 load: planned.load.clone(),
             })?;
-            let Some(verdict) = trial::run(self, planned, knee_per_s)? else {
+            let next = todo.get(done + 1);
+            let stays_up = next.is_some_and(|next| shares_bring_up(self.plan, planned, next));
+            let turn = Turn { planned, knee_per_s, stays_up };
+            let Some(verdict) = trial::run(self, standing, &turn)? else {
                 return Ok(Ending::Interrupted);
             };
             let pace = began.elapsed().as_secs_f64() / self.estimate_s(&todo[..=done]).max(1e-9);
@@ -166,13 +183,13 @@ impl Session<'_> {
     }
 
     fn knee_estimate_s(&self) -> Result<f64, StoreError> {
-        let known = self.store.knees()?.len();
-        let unknown = if self.plan.needs_knee() {
-            self.plan.ready().count().saturating_sub(known)
-        } else {
-            0
-        };
-        Ok(unknown as f64 * knee::USUAL_S)
+        if !self.plan.needs_knee() {
+            return Ok(0.0);
+        }
+        let known = self.store.knees()?;
+        let unknown = |variant: &str| known.iter().all(|knee| knee.variant != variant);
+        let searches = self.plan.ready().filter(|(variant, _)| unknown(variant));
+        Ok(searches.map(|(_, deployment)| self.plan.knee_search_s(deployment)).sum())
     }
 
     fn estimate_s(&self, trials: &[&PlannedTrial]) -> f64 {
@@ -191,7 +208,7 @@ impl Session<'_> {
     fn emit(&mut self, event: &RunEvent) -> Result<(), RunError> {
         (self.watch)(event);
         // Progress is for eyes only; the series is stored with the trial.
-        if !matches!(event, RunEvent::Progress { .. }) {
+        if !matches!(event, RunEvent::Progress { .. } | RunEvent::Settling { .. }) {
             self.store.log_event(event)?;
         }
         Ok(())
@@ -200,4 +217,9 @@ impl Session<'_> {
     fn interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
     }
+}
+
+/// Whether `next`, which comes right after `trial`, goes on with the same environment if that is still sound.
+fn shares_bring_up(plan: &Plan, trial: &PlannedTrial, next: &PlannedTrial) -> bool {
+    plan.bring_up == BringUp::PerBlock && trial.block == next.block && trial.arm == next.arm
 }

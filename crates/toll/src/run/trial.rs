@@ -1,23 +1,36 @@
-//! One trial: bring up, prove the path, idle, load with sampling, prove again, take down, judge.
+//! One trial: bring up and settle unless it goes on with what stands, prove the path, idle, load with sampling,
+//! prove again, judge, take down unless the next goes on.
 
 use std::time::Duration;
 
 use toll_lab::{Environment, Proof, Sample, Traffic};
 use toll_load::{LoadEvent, LoadPlan, LoadReport, Phase};
 
-use super::load::{Heard, Stopped, drive};
+use super::load::{Heard, Stopped, answered_well, drive, traffic};
+use super::settle::settle;
+use super::standing::{Stage, Standing};
 use super::{RunError, Session, machine};
 use crate::event::RunEvent;
-use crate::plan::PlannedTrial;
+use crate::plan::{PlannedLoad, PlannedTrial};
 use crate::store::{Mark, MarkedSample, Noise, StoreError, TrialDir, TrialVerdict};
+
+/// A trial and what is known when its turn comes.
+pub struct Turn<'a> {
+    /// The trial.
+    pub planned: &'a PlannedTrial,
+    /// What rates refer to, when it is known.
+    pub knee_per_s: Option<f64>,
+    /// Whether the next trial goes on with this one's environment.
+    pub stays_up: bool,
+}
 
 /// Runs one trial and stores it. `None` when it was interrupted; then nothing counts as measured.
 pub fn run(
     session: &mut Session<'_>,
-    planned: &PlannedTrial,
-    knee_per_s: Option<f64>,
+    standing: &mut Standing,
+    turn: &Turn<'_>,
 ) -> Result<Option<TrialVerdict>, RunError> {
-    let plan = session.plan;
+    let (plan, planned) = (session.plan, turn.planned);
     let load = plan.load(&planned.load).expect("every trial of a plan names one of its loads");
     let deployment =
         plan.deployment(&planned.arm.variant).expect("only variants that run have trials");
@@ -25,25 +38,22 @@ pub fn run(
         dir: session.store.begin_trial(planned)?,
         samples: vec![],
         calibration_ns: machine::calibrate(),
-        rate_per_s: load.rate_per_s(knee_per_s),
+        rate_per_s: load.rate_per_s(turn.knee_per_s),
     };
-    session.stage("bring up")?;
-    let mut environment = session.lab.up(deployment, &trial.dir.logs())?;
-    // Both arms of a pair see the same arrivals: the seed follows the block, not the trial.
-    let seed = plan.seed.wrapping_add(planned.block as u64);
-    let measured = match load.engine_plan(&environment.entry_url(), knee_per_s, seed) {
-        Some(engine_plan) => trial.measure(session, &mut environment, &engine_plan),
-        None => Err(Stopped::Broken("the knee its rate refers to is not known".into())),
-    };
-    let measured = or_crash(measured, &mut environment);
-    session.stage("take down")?;
-    environment.down()?;
-    let invalid = match measured {
-        Ok(measured) => measured.why_invalid(planned)?,
+    let mut stage = standing.stage(session, deployment, &trial.dir.logs())?;
+    let measured = trial.measure(session, &mut stage, load, turn);
+    let judged = or_crash(measured, stage.environment)
+        .and_then(|measured| Ok(measured.why_invalid(planned)?));
+    let is_valid = matches!(&judged, Ok(reasons) if reasons.is_empty());
+    // What a broken trial did to the services, the next would inherit.
+    let cleared = if is_valid && turn.stays_up { Ok(()) } else { standing.clear(session) };
+    let invalid = match judged {
+        Ok(reasons) => reasons,
         Err(Stopped::Broken(reason)) => vec![reason],
-        Err(Stopped::Interrupted) => return Ok(None),
+        Err(Stopped::Interrupted) => return cleared.map(|()| None),
         Err(Stopped::Fatal(error)) => return Err(error),
     };
+    cleared?;
     trial.finish(invalid).map(Some).map_err(RunError::from)
 }
 
@@ -79,18 +89,40 @@ impl Trial {
     fn measure(
         &mut self,
         session: &mut Session<'_>,
-        environment: &mut Environment,
-        engine_plan: &LoadPlan,
+        stage: &mut Stage<'_>,
+        load: &PlannedLoad,
+        turn: &Turn<'_>,
     ) -> Result<Measured, Stopped> {
+        let environment = &mut *stage.environment;
+        // Both arms of a pair see the same arrivals: the seed follows the block, not the trial.
+        let seed = session.plan.seed.wrapping_add(turn.planned.block as u64);
+        let engine_plan = load
+            .engine_plan(&environment.entry_url(), turn.knee_per_s, seed)
+            .ok_or_else(|| Stopped::Broken("the knee its rate refers to is not known".into()))?;
+        if stage.fresh {
+            self.settle(session, environment)?;
+        }
         session.stage("prove path")?;
         environment.open_proof().map_err(RunError::from)?;
-        self.idle(session, environment)?;
-        let report = self.load(session, environment, engine_plan)?;
+        if session.plan.idle_s > 0.0 {
+            self.idle(session, environment)?;
+        }
+        let report = self.load(session, environment, &engine_plan)?;
         self.dir.write_load(&report)?;
-        let traffic = Traffic { requests: report.sent_in_all_phases, ..Traffic::default() };
-        let proof = environment.close_proof(traffic).map_err(RunError::from)?;
+        let proof = close_proof(environment, traffic(&load.request, &report))?;
         self.dir.write_proof(&proof)?;
         Ok(Measured { load: report, proof })
+    }
+
+    fn settle(
+        &mut self,
+        session: &mut Session<'_>,
+        environment: &mut Environment,
+    ) -> Result<(), Stopped> {
+        if let Some(settled) = settle(session, environment)? {
+            self.dir.write_settled(&settled)?;
+        }
+        Ok(())
     }
 
     /// A window without load: what the variant costs when nobody calls.
@@ -119,8 +151,7 @@ impl Trial {
         engine_plan: &LoadPlan,
     ) -> Result<LoadReport, Stopped> {
         let interrupt = session.interrupt;
-        let interrupted = || interrupt.load(std::sync::atomic::Ordering::Relaxed);
-        drive(environment, engine_plan, &interrupted, &mut |environment, heard| {
+        drive(environment, engine_plan, interrupt, &mut |environment, heard| {
             // The sample comes before the talk: it belongs to the instant the phase began.
             if let Some(mark) = mark_of(&heard) {
                 self.sample(environment, mark)?;
@@ -151,6 +182,14 @@ impl Trial {
     }
 }
 
+/// A path that cannot be proven costs the trial, not the run: services that broke under the load may not answer
+/// a probe, and the next environment is a fresh one.
+fn close_proof(environment: &mut Environment, traffic: Traffic) -> Result<Proof, Stopped> {
+    environment
+        .close_proof(traffic)
+        .map_err(|error| Stopped::Broken(format!("path not proven: {error}")))
+}
+
 impl Measured {
     /// Every reason why the trial does not count: a claim about the path or a check of the load that fails.
     ///
@@ -169,8 +208,7 @@ impl Measured {
         let unproven =
             self.proof.claims.is_empty().then(|| "path not proven: no claim was made".to_owned());
         let invalid: Vec<String> = checks.chain(claims).chain(unproven).collect();
-        let well = self.load.measure.statuses.iter().filter(|(status, _)| **status < 400);
-        if well.map(|(_, count)| count).sum::<u64>() == 0 {
+        if answered_well(&self.load) == 0 {
             return Err(RunError::NothingAnswered {
                 arm: planned.arm.label(),
                 load: planned.load.clone(),

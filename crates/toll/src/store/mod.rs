@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! study.yaml  plan.json  host.json  knees.json  events.jsonl  report.{html,md,json}
+//! knee/istio/{settled.json, *.log}
 //! trials/0007-istio-same-rate/{settled.json, load.json, samples.jsonl, proof.json,
 //! trial.json, logs/}
 //! ```
@@ -9,7 +10,7 @@
 
 mod record;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -39,10 +40,16 @@ pub enum StoreError {
         /// The directory.
         path: PathBuf,
     },
-    /// A file could not be read or written.
+    /// Another toll runs in the directory.
+    #[error("another toll runs in {}", path.display())]
+    Busy {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file could not be read, written or locked.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// `read` or `write`.
+        /// `read`, `write` or `lock`.
         action: &'static str,
         /// The file.
         path: PathBuf,
@@ -80,6 +87,7 @@ impl StoreError {
             Self::NotARun { .. } => {
                 Some("give the directory that `toll run` printed, for instance one under runs/".into())
             }
+            Self::Busy { .. } => Some("wait until it has ended, or end it with Ctrl-C".into()),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => Some(
                 "the disk is full: make room, then `toll run --resume RUN`; measured trials are kept"
                     .into(),
@@ -149,6 +157,22 @@ impl Store {
             .map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned())
     }
 
+    /// Keeps other tolls from running in this directory for as long as the lock lives. The kernel lets go of it
+    /// with the process, however that ends. Readers need no lock.
+    ///
+    /// # Errors
+    /// When another has it, or the directory cannot be read.
+    pub fn lock(&self) -> Result<RunLock, StoreError> {
+        // The plan is written once and never replaced: there is no need for a file of its own.
+        let path = self.dir.join("plan.json");
+        let plan = File::open(&path).map_err(|source| io_error("read", &path, source))?;
+        match plan.try_lock() {
+            Ok(()) => Ok(RunLock { _plan: plan }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::Busy { path: self.dir.clone() }),
+            Err(TryLockError::Error(source)) => Err(io_error("lock", &path, source)),
+        }
+    }
+
     /// What the machine was when the run began.
     ///
     /// # Errors
@@ -193,6 +217,18 @@ impl Store {
         let dir = self.dir.join("knee").join(variant);
         self.make_dir(&dir)?;
         Ok(dir)
+    }
+
+    /// Stores the discarded run before a knee search.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_knee_settled(
+        &self,
+        variant: &str,
+        settled: &SettleRecord,
+    ) -> Result<(), StoreError> {
+        self.write_json(&self.knee_logs(variant)?.join("settled.json"), settled)
     }
 
     /// Stores the knees found so far.
@@ -290,6 +326,13 @@ impl Store {
             .and_then(|()| fs::rename(&partial, path))
             .map_err(|source| io_error("write", path, source))
     }
+}
+
+/// Kept by the one toll that runs in a directory.
+#[derive(Debug)]
+pub struct RunLock {
+    /// The lock goes with the open file.
+    _plan: File,
 }
 
 /// The directory of the trial under way.

@@ -1,0 +1,138 @@
+//! Runs the discarded load that brings fresh services to their steady state: slice after slice in a closed loop,
+//! until throughput and CPU per request are stable, or for as long as the plan allows.
+//!
+//! A virtual machine compiles while it serves: what it costs in its first seconds says nothing of what it costs
+//! later (Georges, Buytaert and Eeckhout, "Statistically rigorous Java performance evaluation", OOPSLA 2007).
+//! Some never come to rest (Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017): that is
+//! recorded and told, but not waited for.
+
+use toll_lab::{Environment, Reading, Role, Sample};
+use toll_load::{LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, Stop};
+
+use super::load::{Heard, Stopped, answered_well, drive, failures_in_words, throughput};
+use super::{RunError, Session};
+use crate::event::RunEvent;
+use crate::plan::PlannedSettle;
+use crate::store::{SettleRecord, SettleSlice};
+
+/// Slices in each of the two windows that are compared.
+const WINDOW: usize = 3;
+/// Share by which the windows' means may differ.
+const TOLERANCE: f64 = 0.05;
+/// A service that has just started may take its time for the first requests.
+const TIMEOUT_MS: u64 = 10_000;
+
+/// Settles fresh services, when the plan wants it. `None` when it does not.
+///
+/// # Errors
+/// When the run is interrupted, a component breaks, or a slice passes without one good answer.
+pub fn settle(
+    session: &mut Session<'_>,
+    environment: &mut Environment,
+) -> Result<Option<SettleRecord>, Stopped> {
+    let Some(settle) = session.plan.settle else { return Ok(None) };
+    session.stage("settle")?;
+    let plan = slice_plan(session, &settle, &environment.entry_url());
+    let mut slices: Vec<SettleSlice> = Vec::new();
+    let mut began_ns = None;
+    let mut stable = false;
+    while !stable && is_time_left(&settle, &slices) {
+        let (report, ends) = one_slice(session, environment, &plan)?;
+        let began_ns = *began_ns.get_or_insert(ends.begin.at_ns);
+        let slice = slice(&report, &ends, began_ns);
+        session.emit(&settling(&slice))?;
+        slices.push(slice);
+        stable = is_stable(&slices);
+    }
+    Ok(Some(SettleRecord { slices, stable }))
+}
+
+/// The counters at the ends of a slice.
+struct Ends {
+    begin: Sample,
+    end: Sample,
+}
+
+fn slice_plan(session: &Session<'_>, settle: &PlannedSettle, url: &str) -> LoadPlan {
+    let load = session.plan.loads.first().expect("a plan with trials has a load");
+    let stop = Stop::AfterSeconds(settle.slice_s);
+    LoadPlan {
+        timeout_ms: TIMEOUT_MS,
+        seed: session.plan.seed,
+        ..LoadPlan::new(load.request.target(url), LoadModel::closed(settle.connections), stop)
+    }
+}
+
+fn is_time_left(settle: &PlannedSettle, slices: &[SettleSlice]) -> bool {
+    let over_s = slices.last().map_or(0.0, |slice| slice.at_s);
+    over_s + settle.slice_s <= settle.max_s
+}
+
+fn one_slice(
+    session: &mut Session<'_>,
+    environment: &mut Environment,
+    plan: &LoadPlan,
+) -> Result<(LoadReport, Ends), Stopped> {
+    let (mut begin, mut end) = (None, None);
+    let report = drive(environment, plan, session.interrupt, &mut |environment, heard| {
+        match heard {
+            Heard::Event(LoadEvent::Phase { phase: Phase::Measure, .. }) => {
+                begin = Some(environment.sample());
+            }
+            Heard::Event(LoadEvent::Phase { phase: Phase::Drain, .. }) => {
+                end = Some(environment.sample());
+            }
+            Heard::Event(_) | Heard::Tick => {}
+        }
+        Ok::<(), RunError>(())
+    })?;
+    if answered_well(&report) == 0 {
+        let failed = failures_in_words(&report);
+        return Err(Stopped::Broken(format!("no request was answered well in settling: {failed}")));
+    }
+    match (begin, end) {
+        (Some(begin), Some(end)) => Ok((report, Ends { begin, end })),
+        _ => Err(Stopped::Broken("the load engine reported a phase that it never told".into())),
+    }
+}
+
+fn slice(report: &LoadReport, ends: &Ends, began_ns: u64) -> SettleSlice {
+    let completed = report.measure.completed;
+    let cpu_ns = cpu_ns(&ends.end).zip(cpu_ns(&ends.begin));
+    let per_request =
+        |(end, begin): (u64, u64)| end.saturating_sub(begin) as f64 / completed as f64 / 1e3;
+    SettleSlice {
+        at_s: ends.end.at_ns.saturating_sub(began_ns) as f64 / 1e9,
+        throughput_per_s: throughput(report),
+        cpu_per_request_us: cpu_ns.filter(|_| completed > 0).map(per_request),
+        p50_us: report.measure.latency.quantile_us(0.5),
+    }
+}
+
+/// CPU time of all that is measured; `None` when a counter could not be read.
+fn cpu_ns(sample: &Sample) -> Option<u64> {
+    let is_measured = |role| !matches!(role, Role::LoadGenerator | Role::Harness);
+    let measured = sample.components.iter().filter(|c| is_measured(c.component.role));
+    measured
+        .map(|component| match component.cpu_ns {
+            Reading::Value(ns) => Some(ns),
+            Reading::Missing(_) => None,
+        })
+        .sum()
+}
+
+/// What cannot be read is not known to be stable.
+fn is_stable(slices: &[SettleSlice]) -> bool {
+    let series = |of: fn(&SettleSlice) -> f64| -> Vec<f64> { slices.iter().map(of).collect() };
+    let is_settled = |series: &[f64]| toll_stats::settled(series, WINDOW, TOLERANCE);
+    is_settled(&series(|slice| slice.throughput_per_s))
+        && is_settled(&series(|slice| slice.cpu_per_request_us.unwrap_or(f64::NAN)))
+}
+
+fn settling(slice: &SettleSlice) -> RunEvent {
+    RunEvent::Settling {
+        at_s: slice.at_s,
+        throughput_per_s: slice.throughput_per_s,
+        cpu_per_request_us: slice.cpu_per_request_us,
+    }
+}
