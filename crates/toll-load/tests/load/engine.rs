@@ -2,14 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::server::{OK, Reply, Server};
 use toll_load::{
-    Arrivals, Body, ErrorKind, LoadError, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, Stop,
-    Target, WarmUp, run,
+    Arrivals, Body, ErrorKind, LoadError, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase,
+    PhaseReport, Stop, Target, WarmUp, run, run_until,
 };
 
 /// The tests of pacing want the machine for themselves; each test here takes it.
@@ -359,6 +360,71 @@ fn answers_that_come_after_the_end_of_the_phase_belong_to_it() {
     });
     let report = measured(&plan(server.url(), open(50.0, 40), Stop::AfterSeconds(0.5)));
     assert_eq!((report.measure.scheduled, report.measure.done), (25, 25));
+}
+
+/// Requests of a phase that came to an end: answered, failed, or left when the load was stopped. Attempts to
+/// connect are no requests.
+fn ended(phase: &PhaseReport) -> u64 {
+    let attempts = [ErrorKind::Connect, ErrorKind::Tls];
+    let failed = phase.errors.iter().filter(|(kind, _)| !attempts.contains(kind));
+    phase.statuses.values().sum::<u64>() + failed.map(|(_, n)| n).sum::<u64>() + phase.unanswered
+}
+
+/// A server that is slow enough for answers to cross the phases' bounds, and of ten requests refuses one, breaks
+/// one off and leaves one without an answer. Counts its answers of success.
+fn unreliable_server() -> (Server, Arc<AtomicU64>) {
+    let successes = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&successes);
+    let server = Server::start(move |number| {
+        sleep(Duration::from_millis(60));
+        match number % 10 {
+            3 => Reply::Keep("HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n".into()),
+            5 => Reply::Close("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf".into()),
+            7 => Reply::Silence,
+            _ => {
+                counted.fetch_add(1, Ordering::Relaxed);
+                Reply::ok()
+            }
+        }
+    });
+    (server, successes)
+}
+
+#[test]
+fn every_request_sent_ends_once_in_the_phase_that_sent_it() {
+    for model in [closed(8), open(100.0, 50)] {
+        let (server, successes) = unreliable_server();
+        let mut plan = plan(server.url(), model, Stop::AfterSeconds(1.0));
+        plan.warm_up = WarmUp { min_s: 0.5, max_s: 0.5 };
+        plan.timeout_ms = 600;
+        let report = measured(&plan);
+        let phases = [&report.warm_up, &report.measure];
+        for phase in phases {
+            assert!(phase.sent > 10 && !phase.errors.is_empty(), "{phase:?}");
+            assert_eq!((ended(phase), phase.unanswered), (phase.sent, 0));
+        }
+        assert_eq!(report.sent_in_all_phases, server.requests());
+        let told: u64 = phases.iter().filter_map(|phase| phase.statuses.get(&200)).sum();
+        assert_eq!(told, successes.load(Ordering::Relaxed), "every answer counts once");
+        let crossed = report.warm_up.done + report.measure.done;
+        let within = report.warm_up.completed + report.measure.completed;
+        assert!(crossed > within, "some answers came in while the load drained");
+    }
+}
+
+#[test]
+fn what_a_stopped_load_left_unanswered_is_neither_answered_nor_failed() {
+    let (server, _) = unreliable_server();
+    let _alone = alone();
+    let plan = plan(server.url(), closed(8), Stop::AfterSeconds(30.0));
+    let (stop, began) = (AtomicBool::new(false), Instant::now());
+    let report = run_until(&plan, &stop, &mut |_| {
+        stop.store(began.elapsed() > Duration::from_millis(500), Ordering::Relaxed);
+    })
+    .unwrap();
+    assert!(report.measure.unanswered > 0, "{:?}", report.measure);
+    assert_eq!(ended(&report.measure), report.measure.sent);
+    assert_eq!(report.sent_in_all_phases, report.measure.sent);
 }
 
 #[test]

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
-use toll_lab::{Claim, Component, Deployment, FakeLab, FakeLoadScript, Lab, Proof, Role};
+use toll_lab::{Claim, Component, Deployment, FakeCall, FakeLab, FakeLoadScript, Lab, Proof, Role};
 use toll_load::{Histogram, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, PhaseReport, Stop};
 
 use super::{Ending, RunError, Session};
 use crate::event::RunEvent;
-use crate::plan::{self, Choices, Plan};
+use crate::plan::{self, BringUp, Choices, Plan};
 use crate::store::{HostFacts, RunRecord, Store};
 use crate::study;
 
@@ -36,6 +36,9 @@ idle: 0s
 /// Latency in every warm-up, microseconds: so far off that it shows wherever it is mixed in.
 const WARM_UP_LATENCY_US: u64 = 999_999;
 
+/// Requests a second in every closed loop.
+const CLOSED_PER_S: f64 = 1000.0;
+
 /// A run's directory, in which the plan can be run, interrupted and run again.
 pub struct Flow {
     /// What runs.
@@ -57,8 +60,11 @@ pub struct Ran {
 impl Flow {
     /// An empty directory and the plan of `study`.
     pub fn of(study: &str) -> Self {
-        let (study, _) = study::read("made-up.yaml", study, &|_| None).unwrap();
-        let plan = plan::resolve(&study, &Choices::default(), vec![]).unwrap();
+        Self::planned(planned(study))
+    }
+
+    /// An empty directory and the plan.
+    pub fn planned(plan: Plan) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let host = HostFacts {
             facts: vec![],
@@ -94,6 +100,37 @@ impl Flow {
     /// All that was stored.
     pub fn stored(&self) -> RunRecord {
         self.store.read().unwrap()
+    }
+}
+
+/// The plan of `study`.
+pub fn planned(study: &str) -> Plan {
+    let (study, _) = study::read("made-up.yaml", study, &|_| None).unwrap();
+    plan::resolve(&study, &Choices::default(), vec![]).unwrap()
+}
+
+/// The same, but the loads of each arm in a block follow each other and share what comes up.
+pub fn shared(study: &str) -> Plan {
+    let mut plan = planned(study);
+    plan.bring_up = BringUp::PerBlock;
+    plan.trials.sort_by_key(|trial| (trial.block, trial.arm.clone()));
+    (1..).zip(&mut plan.trials).for_each(|(index, trial)| trial.index = index);
+    plan
+}
+
+/// What has been asked of the lab.
+pub fn calls(lab: &Lab) -> Vec<FakeCall> {
+    match lab {
+        Lab::Fake(fake) => fake.calls(),
+        Lab::Local(_) => panic!("labs of the fixture have no processes"),
+    }
+}
+
+/// The same lab, in whose load number `load`, from 1, PostgreSQL ends by itself.
+pub fn crashing_in(load: usize, lab: Lab) -> Lab {
+    match lab {
+        Lab::Fake(fake) => Lab::Fake(fake.crashing_in(load)),
+        Lab::Local(_) => panic!("labs of the fixture have no processes"),
     }
 }
 
@@ -154,7 +191,7 @@ pub fn completing_at_most(
     let Stop::AfterSeconds(seconds) = plan.stop else { panic!("loads of the fixture end by time") };
     let offered_per_s = match &plan.model {
         LoadModel::Open { arrivals, .. } => arrivals.rate_per_s.highest(),
-        model => panic!("loads of the fixture have even gaps, not {model:?}"),
+        LoadModel::Closed { .. } => CLOSED_PER_S,
     };
     let done_per_s = offered_per_s.min(most_per_s);
     let done = (done_per_s * seconds).round() as u64;

@@ -12,8 +12,8 @@ use super::{RunError, Session};
 #[derive(Debug, Default)]
 pub struct Standing(Option<Environment>);
 
-/// An environment for a trial.
-pub struct Stage<'a> {
+/// What a trial gets to run in.
+pub struct Site<'a> {
     /// Where it runs.
     pub environment: &'a mut Environment,
     /// Whether it has just come up: nothing has been asked of it.
@@ -25,12 +25,12 @@ impl Standing {
     ///
     /// # Errors
     /// When the fresh one does not come up, or a broken one does not go away.
-    pub fn stage(
+    pub fn site(
         &mut self,
         session: &mut Session<'_>,
         deployment: &Deployment,
         logs: &Path,
-    ) -> Result<Stage<'_>, RunError> {
+    ) -> Result<Site<'_>, RunError> {
         // A component may have ended after the trial before was judged.
         if self.0.as_mut().is_some_and(|environment| environment.crashed().is_some()) {
             self.clear(session)?;
@@ -41,7 +41,7 @@ impl Standing {
             self.0 = Some(session.lab.up(deployment, logs)?);
         }
         let environment = self.0.as_mut().expect("it stood, or has just come up");
-        Ok(Stage { environment, fresh })
+        Ok(Site { environment, fresh })
     }
 
     /// Takes down what stands, if anything does.
@@ -56,3 +56,6 @@ impl Standing {
         told
     }
 }
+
+#[cfg(test)]
+mod tests;

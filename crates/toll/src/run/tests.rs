@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use toll_lab::{Deployment, FakeLoadScript};
-use toll_load::{Check, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, PhaseReport};
+use toll_lab::{Deployment, FakeCall, FakeLoadScript, Traffic};
+use toll_load::{Check, ErrorKind, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, PhaseReport};
 
 use super::fixture::{
-    Flow, Ran, STUDY, claim, completing_at_most, lab, lab_with_claims, phase, report, reporting,
-    saying, sound,
+    Flow, Ran, STUDY, calls, claim, completing_at_most, lab, lab_with_claims, phase, planned,
+    report, reporting, saying, sound,
 };
 use super::*;
-use crate::store::TrialRecord;
+use crate::store::{Mark, TrialRecord};
 
 /// Six trials at half of what the slowest variant carries.
 fn study_of_the_knee() -> String {
@@ -269,4 +269,78 @@ fn a_run_in_which_nothing_is_answered_well_ends_at_once() {
     assert!(matches!(error, RunError::NothingAnswered { .. }), "{error}");
     assert!(error.help().unwrap().contains("logs"));
     assert!(flow.stored().trials.is_empty(), "it is run again once the service is mended");
+}
+
+/// What the lab was told of the traffic, proof by proof.
+fn traffic_told(lab: &Lab) -> Vec<Traffic> {
+    let told = |call| match call {
+        FakeCall::CloseProof(traffic) => Some(traffic),
+        _ => None,
+    };
+    calls(lab).into_iter().filter_map(told).collect()
+}
+
+/// An engine of whose 1000 measured requests 990 succeed, six fail and four are never answered in time.
+fn faulty(deployment: &Deployment, _: &LoadPlan) -> FakeLoadScript {
+    let measured = PhaseReport {
+        statuses: [(200, 900), (201, 90), (302, 1), (404, 2), (503, 3)].into(),
+        errors: [(ErrorKind::Timeout, 4)].into(),
+        done: 996,
+        ..phase(1000, 100.0, 900)
+    };
+    reporting(deployment, report(measured))
+}
+
+#[test]
+fn writes_are_acknowledged_by_answers_of_success_in_every_phase() {
+    let mut plan = planned(STUDY);
+    plan.loads[0].request.method = "POST".into();
+    let (flow, lab) = (Flow::planned(plan), lab(faulty));
+    flow.run(&lab).ending.unwrap();
+    // The ten of the warm-up were sent and acknowledged, too.
+    let each = Traffic { requests: 1010, writes: 1010, acknowledged: 1000 };
+    assert_eq!(traffic_told(&lab), [each; 6]);
+}
+
+#[test]
+fn a_load_that_only_reads_writes_nothing() {
+    let (flow, lab) = (Flow::of(STUDY), lab(faulty));
+    flow.run(&lab).ending.unwrap();
+    assert_eq!(traffic_told(&lab), [Traffic { requests: 1010, ..Traffic::default() }; 6]);
+}
+
+#[test]
+fn the_proof_of_a_knee_is_told_the_writes_of_all_its_tries() {
+    let mut plan = planned(&study_of_the_knee());
+    plan.loads[0].request.method = "POST".into();
+    let (flow, lab) = (Flow::planned(plan), lab_with_knees());
+    flow.run(&lab).ending.unwrap();
+    for told in &traffic_told(&lab)[..2] {
+        assert!(told.requests > 3000, "{told:?}");
+        assert_eq!((told.writes, told.acknowledged), (told.requests, told.requests));
+    }
+}
+
+#[test]
+fn a_trial_is_idle_before_its_load_only_if_the_plan_says_so() {
+    for (idle, expected) in [("idle: 0s", 0), ("idle: 0.05s", 2)] {
+        let flow = Flow::of(&STUDY.replace("idle: 0s", idle));
+        flow.run(&lab(sound)).ending.unwrap();
+        for trial in flow.stored().trials {
+            let idle = |mark| matches!(mark, Mark::IdleBegin | Mark::IdleEnd);
+            let marks = trial.samples.iter().filter(|sample| idle(sample.mark)).count();
+            assert_eq!(marks, expected);
+        }
+    }
+}
+
+#[test]
+fn a_second_toll_does_not_run_in_the_directory_of_the_first() {
+    let flow = Flow::of(STUDY);
+    let lock = flow.store.lock().unwrap();
+    let second = flow.run(&lab(|_, _| panic!("nothing is to be loaded"))).ending.unwrap_err();
+    assert!(matches!(second, RunError::Store(StoreError::Busy { .. })), "{second}");
+    assert!(second.help().unwrap().contains("Ctrl-C"));
+    drop(lock);
+    assert_eq!(flow.run(&lab(sound)).ending.unwrap(), Ending::Complete);
 }

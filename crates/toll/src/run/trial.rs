@@ -8,7 +8,7 @@ use toll_load::{LoadEvent, LoadPlan, LoadReport, Phase};
 
 use super::load::{Heard, Stopped, answered_well, drive, traffic};
 use super::settle::settle;
-use super::standing::{Stage, Standing};
+use super::standing::{Site, Standing};
 use super::{RunError, Session, machine};
 use crate::event::RunEvent;
 use crate::plan::{PlannedLoad, PlannedTrial};
@@ -40,9 +40,9 @@ pub fn run(
         calibration_ns: machine::calibrate(),
         rate_per_s: load.rate_per_s(turn.knee_per_s),
     };
-    let mut stage = standing.stage(session, deployment, &trial.dir.logs())?;
-    let measured = trial.measure(session, &mut stage, load, turn);
-    let judged = or_crash(measured, stage.environment)
+    let mut site = standing.site(session, deployment, &trial.dir.logs())?;
+    let measured = trial.measure(session, &mut site, load, turn);
+    let judged = or_crash(measured, site.environment)
         .and_then(|measured| Ok(measured.why_invalid(planned)?));
     let is_valid = matches!(&judged, Ok(reasons) if reasons.is_empty());
     // What a broken trial did to the services, the next would inherit.
@@ -89,17 +89,17 @@ impl Trial {
     fn measure(
         &mut self,
         session: &mut Session<'_>,
-        stage: &mut Stage<'_>,
+        site: &mut Site<'_>,
         load: &PlannedLoad,
         turn: &Turn<'_>,
     ) -> Result<Measured, Stopped> {
-        let environment = &mut *stage.environment;
+        let environment = &mut *site.environment;
         // Both arms of a pair see the same arrivals: the seed follows the block, not the trial.
         let seed = session.plan.seed.wrapping_add(turn.planned.block as u64);
         let engine_plan = load
             .engine_plan(&environment.entry_url(), turn.knee_per_s, seed)
             .ok_or_else(|| Stopped::Broken("the knee its rate refers to is not known".into()))?;
-        if stage.fresh {
+        if site.fresh {
             self.settle(session, environment)?;
         }
         session.stage("prove path")?;

@@ -78,6 +78,37 @@ fn a_trial_counts_as_measured_only_once_it_is_finished() {
 }
 
 #[test]
+fn the_discarded_run_is_read_back_with_the_trial_that_it_came_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = plan(2);
+    let store = Store::create(dir.path(), "", &plan, &host()).unwrap();
+    let slice = |cpu_per_request_us| SettleSlice {
+        at_s: 1.5,
+        throughput_per_s: 10.0,
+        cpu_per_request_us,
+        p50_us: 7.0,
+    };
+    let settled = SettleRecord { slices: vec![slice(Some(0.1)), slice(None)], stable: true };
+    let first = store.begin_trial(&plan.trials[0]).unwrap();
+    first.write_settled(&settled).unwrap();
+    first.finish(&verdict()).unwrap();
+    store.begin_trial(&plan.trials[1]).unwrap().finish(&verdict()).unwrap();
+    let read: Vec<_> = store.read().unwrap().trials.into_iter().map(|t| t.settled).collect();
+    assert_eq!(read, [Some(settled), None]);
+}
+
+#[test]
+fn a_lock_ends_with_its_holder_and_readers_need_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path(), "", &plan(1), &host()).unwrap();
+    let lock = store.lock().unwrap();
+    let (other, _) = Store::open(dir.path()).unwrap();
+    assert!(matches!(other.lock(), Err(StoreError::Busy { .. })));
+    drop(lock);
+    other.lock().unwrap();
+}
+
+#[test]
 fn what_an_interrupted_trial_left_is_gone_when_it_runs_again() {
     let dir = tempfile::tempdir().unwrap();
     let plan = plan(1);

@@ -1,0 +1,183 @@
+//! What stands during a run: shared within a block, fresh after anything broke, gone at the end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use toll_lab::{FakeCall, FakeLab, Lab, Proof};
+use toll_load::{Check, LoadReport, PhaseReport};
+
+use crate::event::RunEvent;
+use crate::run::fixture::{
+    Flow, Ran, STUDY, calls, crashing_in, lab, phase, report, reporting, saying, shared, sound,
+};
+use crate::run::standing::Standing;
+use crate::run::{Ending, RunError, Session};
+
+/// Two loads for each of three arms in each of two blocks.
+fn two_loads() -> String {
+    let second = "  steady: {open: {rate: 100/s}, duration: 10s}\n  harder: {open: {rate: 200/s}";
+    STUDY.replace("  steady: {open: {rate: 100/s}", second)
+}
+
+/// A letter a call: `U`p, proof `(` opened and `)` closed, load `-`, `D`own, dropped `!`.
+fn course(lab: &Lab) -> String {
+    let letter = |call| match call {
+        FakeCall::Up(_) => 'U',
+        FakeCall::OpenProof => '(',
+        FakeCall::Load => '-',
+        FakeCall::CloseProof(_) => ')',
+        FakeCall::Down(_) => 'D',
+        FakeCall::Dropped(_) => '!',
+    };
+    calls(lab).into_iter().map(letter).collect()
+}
+
+/// The trial whose begin was told last, and whether the last event ends it or is its `stage`.
+fn is_now(events: &[RunEvent], index: usize, stage: &str) -> bool {
+    let begun = events.iter().rev().find_map(|event| match event {
+        RunEvent::TrialStarted { index, .. } => Some(*index),
+        _ => None,
+    });
+    begun == Some(index)
+        && match events.last() {
+            Some(RunEvent::Stage { stage: now }) => now == stage,
+            Some(RunEvent::TrialEnded { .. }) => stage == "ended",
+            _ => false,
+        }
+}
+
+/// A lab whose load number `odd`, from 1, reports what makes its trial invalid.
+fn lab_with_a_bad_load(odd: usize) -> Lab {
+    let loads = Arc::new(AtomicUsize::new(0));
+    lab(move |deployment, plan| {
+        if loads.fetch_add(1, Ordering::Relaxed) + 1 != odd {
+            return sound(deployment, plan);
+        }
+        let busy = Check { name: "own-cpu".into(), holds: false, ..Check::default() };
+        let sound = report(phase(1000, 100.0, 900));
+        reporting(deployment, LoadReport { checks: vec![busy], ..sound })
+    })
+}
+
+fn invalid(flow: &Flow) -> Vec<usize> {
+    let trials = flow.stored().trials.into_iter();
+    trials.filter(|t| !t.verdict.invalid.is_empty()).map(|t| t.trial.index).collect()
+}
+
+#[track_caller]
+fn assert_complete(ran: Ran) {
+    assert_eq!(ran.ending.unwrap(), Ending::Complete);
+}
+
+#[test]
+fn each_trial_has_an_environment_of_its_own_unless_the_plan_shares_them() {
+    let (flow, lab) = (Flow::of(&two_loads()), lab(sound));
+    assert_complete(flow.run(&lab));
+    assert_eq!(course(&lab), "U(-)D".repeat(12));
+}
+
+#[test]
+fn the_loads_of_one_arm_in_one_block_share_an_environment() {
+    let (flow, lab) = (Flow::planned(shared(&two_loads())), lab(sound));
+    assert_complete(flow.run(&lab));
+    assert_eq!(course(&lab), "U(-)(-)D".repeat(6));
+    assert_eq!(flow.stored().trials.len(), 12);
+}
+
+#[test]
+fn an_invalid_trial_leaves_its_environment_to_nobody() {
+    let (flow, lab) = (Flow::planned(shared(&two_loads())), lab_with_a_bad_load(3));
+    assert_complete(flow.run(&lab));
+    let expected = format!("{}U(-)DU(-)D{}", "U(-)(-)D", "U(-)(-)D".repeat(4));
+    assert_eq!(course(&lab), expected);
+    assert_eq!(invalid(&flow), [3]);
+}
+
+#[test]
+fn a_crash_costs_its_trial_and_the_next_has_a_fresh_environment() {
+    let flow = Flow::planned(shared(&two_loads()));
+    let lab = crashing_in(1, lab(sound));
+    assert_complete(flow.run(&lab));
+    assert_eq!(course(&lab), format!("U(-DU(-)D{}", "U(-)(-)D".repeat(5)));
+    assert_eq!(invalid(&flow), [1]);
+    let reason = "postgres ended by itself with exit status 9; its last lines:\n  the last words";
+    assert_eq!(flow.stored().trials[0].verdict.invalid, [reason]);
+}
+
+#[test]
+fn what_has_crashed_between_two_trials_does_not_stand_any_more() {
+    let flow = Flow::planned(shared(&two_loads()));
+    let proof = Proof { claims: vec![], left_out: vec![], traversals: vec![] };
+    let lab = Lab::Fake(FakeLab::new(proof, |_, _| saying(&[])).crashing_in(1));
+    let (plan, store, interrupt) = (&flow.plan, &flow.store, &AtomicBool::new(false));
+    let mut session = Session { plan, lab: &lab, store, interrupt, watch: &mut |_| {} };
+    let (deployment, logs) = (plan.deployment("bare").unwrap(), store.dir());
+    let mut standing = Standing::default();
+    assert!(standing.site(&mut session, deployment, logs).unwrap().fresh);
+    let site = standing.site(&mut session, deployment, logs).unwrap();
+    assert!(!site.fresh);
+    site.environment.start_load(b"{}").unwrap();
+    assert!(standing.site(&mut session, deployment, logs).unwrap().fresh);
+    standing.clear(&mut session).unwrap();
+    assert_eq!(course(&lab), "U-DUD");
+}
+
+#[test]
+fn a_crash_comes_before_the_failures_that_follow_from_it() {
+    let flow = Flow::planned(shared(&two_loads()));
+    let all_refused = PhaseReport { statuses: [(503, 9)].into(), ..phase(9, 100.0, 900) };
+    let loads = AtomicUsize::new(0);
+    let lab = lab(move |deployment, plan| match loads.fetch_add(1, Ordering::Relaxed) {
+        0 => reporting(deployment, report(all_refused.clone())),
+        _ => sound(deployment, plan),
+    });
+    assert_complete(flow.run(&crashing_in(1, lab)));
+    assert_eq!(invalid(&flow), [1]);
+}
+
+#[test]
+fn an_interrupt_takes_down_what_stands_and_keeps_what_was_measured() {
+    // Between two loads of a shared environment, in the middle of its second, and after it.
+    for (trial, stage, kept, expected) in
+        [(1, "ended", 1, "U(-)D"), (2, "measure", 1, "U(-)(-D"), (2, "ended", 2, "U(-)(-)D")]
+    {
+        let (flow, lab) = (Flow::planned(shared(&two_loads())), lab(sound));
+        let ran = flow.run_until(&lab, |events| is_now(events, trial, stage));
+        assert_eq!(ran.ending.unwrap(), Ending::Interrupted);
+        assert_eq!((flow.stored().trials.len(), course(&lab).as_str()), (kept, expected));
+    }
+}
+
+#[test]
+fn a_resumed_block_has_a_fresh_environment_for_its_rest() {
+    let flow = Flow::planned(shared(&two_loads()));
+    flow.run_until(&lab(sound), |events| is_now(events, 1, "ended")).ending.unwrap();
+    let rest = lab(sound);
+    assert_complete(flow.run(&rest));
+    assert_eq!(course(&rest), format!("U(-)D{}", "U(-)(-)D".repeat(5)));
+}
+
+#[test]
+fn an_error_that_ends_the_run_takes_down_what_stands() {
+    let flow = Flow::planned(shared(&two_loads()));
+    let refused = PhaseReport { statuses: [(503, 9)].into(), ..phase(9, 100.0, 900) };
+    let lab = lab(move |deployment, _| reporting(deployment, report(refused.clone())));
+    let error = flow.run(&lab).ending.unwrap_err();
+    assert!(matches!(error, RunError::NothingAnswered { .. }), "{error}");
+    assert_eq!(course(&lab), "U(-)D");
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_any_more_takes_down_what_stands() {
+    let (flow, lab) = (Flow::planned(shared(&two_loads())), lab(sound));
+    let log = flow.store.dir().join("events.jsonl");
+    let ran = flow.run_until(&lab, |events| {
+        if is_now(events, 1, "ended") {
+            std::fs::remove_file(&log).unwrap();
+            std::fs::create_dir(&log).unwrap();
+        }
+        false
+    });
+    assert!(matches!(ran.ending, Err(RunError::Store(_))), "{:?}", ran.ending);
+    assert_eq!(course(&lab), "U(-)D");
+}
