@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use toll_lab::{Component, Reading, Role, Sample};
 
-use crate::store::{Mark, MarkedSample};
+use crate::store::{Mark, MarkedSample, TrialRecord};
 
 /// An owner of CPU time or memory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +33,7 @@ impl Owner {
         }
     }
 
-    /// `application`, `sidecar`, `load_generator`, `harness`, `unattributed`.
+    /// `application`, `sidecar`, `gateway`, `database`, `load_generator`, `harness`, `unattributed`.
     pub fn role(&self) -> &'static str {
         match self {
             Self::Unattributed => "unattributed",
@@ -52,6 +52,17 @@ impl Owner {
     pub fn is_measured(&self) -> bool {
         let Self::Component(Component { role, .. }) = self else { return false };
         !matches!(role, Role::LoadGenerator | Role::Harness)
+    }
+
+    /// The pod it runs in, when it is part of the system that is measured.
+    pub fn pod(&self) -> Option<&str> {
+        let Self::Component(component) = self else { return None };
+        self.is_measured().then_some(component.pod.as_str())
+    }
+
+    /// Whether it is a gateway.
+    pub fn is_gateway(&self) -> bool {
+        matches!(self, Self::Component(Component { role: Role::Gateway, .. }))
     }
 
     /// Whether it is one of the application's services.
@@ -77,6 +88,11 @@ impl CpuAccount {
         let mut by_owner = components(begin, end);
         by_owner.push((Owner::Unattributed, unattributed(begin, end, &by_owner)));
         Some(Self { window_ns: end.at_ns.saturating_sub(begin.at_ns), by_owner })
+    }
+
+    /// Of the trial's measured window.
+    pub fn measured(trial: &TrialRecord) -> Option<Self> {
+        Self::between(&trial.samples, Mark::MeasureBegin, Mark::MeasureEnd)
     }
 
     /// CPU time of the owners that `wanted` picks, nanoseconds; `None` when one of them is unknown.
@@ -127,6 +143,18 @@ pub fn memory_series(samples: &[MarkedSample]) -> Vec<(Owner, Vec<(u64, f64)>)> 
 pub fn mean_memory(samples: &[MarkedSample]) -> Option<f64> {
     let window = measured_window(samples)?;
     let totals: Vec<f64> = window.iter().filter_map(|s| measured_memory(&s.sample)).collect();
+    (!totals.is_empty()).then(|| totals.iter().sum::<f64>() / totals.len() as f64)
+}
+
+/// Mean memory charged to the owners that `wanted` picks in the measured window, page cache included, bytes.
+pub fn mean_charged(samples: &[MarkedSample], wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
+    let sum = |sample: &Sample| -> Option<f64> {
+        let components = sample.components.iter();
+        let wanted = components.filter(|c| wanted(&Owner::Component(c.component.clone())));
+        wanted.map(|c| value(&c.memory.current).map(|bytes| bytes as f64)).sum()
+    };
+    let totals: Vec<f64> =
+        measured_window(samples)?.iter().filter_map(|s| sum(&s.sample)).collect();
     (!totals.is_empty()).then(|| totals.iter().sum::<f64>() / totals.len() as f64)
 }
 

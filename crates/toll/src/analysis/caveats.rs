@@ -33,6 +33,7 @@ pub fn caveats(run: &RunRecord, loads: &[LoadFindings]) -> Vec<String> {
     warnings.extend(noise(run));
     warnings.extend(other_work(run));
     warnings.extend(unsettled(run));
+    warnings.extend(never_settled(run));
     warnings.extend(missing_readings(run));
     warnings.extend(left_out(run));
     warnings
@@ -113,7 +114,7 @@ fn not_carried(run: &RunRecord) -> Vec<String> {
 /// Trials during which the machine worked for others, too.
 fn other_work(run: &RunRecord) -> Option<String> {
     let disturbed = |t: &&TrialRecord| {
-        let account = CpuAccount::between(&t.samples, Mark::MeasureBegin, Mark::MeasureEnd);
+        let account = CpuAccount::measured(t);
         account.is_some_and(|account| {
             let others = account.total_ns(|owner| *owner == Owner::Unattributed);
             let owned = account.total_ns(|owner| *owner != Owner::Unattributed);
@@ -194,5 +195,15 @@ fn unsettled(run: &RunRecord) -> Option<String> {
     (count > 0).then(|| {
         let planned = run.trials.len();
         format!("in {count} of {planned} trials the warm-up ended at its limit before the series was stable; a longer warm_up.max may narrow the intervals")
+    })
+}
+
+/// Discarded runs at whose end the services were still changing.
+fn never_settled(run: &RunRecord) -> Option<String> {
+    let settled = || run.trials.iter().filter_map(|t| t.settled.as_ref());
+    let count = settled().filter(|record| !record.stable).count();
+    (count > 0).then(|| {
+        let all = settled().count();
+        format!("{count} of {all} discarded runs ended at their limit before throughput and CPU per request were stable: what follows them may still drift; a longer settle.max may help")
     })
 }

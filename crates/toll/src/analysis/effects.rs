@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::LEVEL;
 use super::accounts::{self, CpuAccount, Owner};
 use super::findings::{Effect, Estimate, Metric, Verdict, View};
-use crate::store::{Mark, TrialRecord};
+use crate::store::TrialRecord;
 
 /// The metrics that are compared in a view, in the order of the report.
 ///
@@ -15,6 +15,7 @@ pub fn compared(view: View) -> &'static [Metric] {
         View::EqualRate => &[
             Metric::LatencyP50,
             Metric::LatencyP90,
+            Metric::LatencyP95,
             Metric::LatencyP99,
             Metric::LatencyMean,
             Metric::CpuPerRequest,
@@ -24,6 +25,7 @@ pub fn compared(view: View) -> &'static [Metric] {
         View::FlatOut => &[
             Metric::LatencyP50,
             Metric::LatencyP90,
+            Metric::LatencyP95,
             Metric::LatencyP99,
             Metric::LatencyMean,
             Metric::Throughput,
@@ -40,6 +42,7 @@ pub fn observe(trial: &TrialRecord, metric: Metric) -> Option<f64> {
     match metric {
         Metric::LatencyP50 => Some(measured.latency.quantile_us(0.50)),
         Metric::LatencyP90 => Some(measured.latency.quantile_us(0.90)),
+        Metric::LatencyP95 => Some(measured.latency.quantile_us(0.95)),
         Metric::LatencyP99 => Some(measured.latency.quantile_us(0.99)),
         Metric::LatencyMean => Some(measured.latency.mean_us()),
         Metric::Throughput => Some(throughput(trial)?),
@@ -56,16 +59,25 @@ pub fn throughput(trial: &TrialRecord) -> Option<f64> {
     (seconds > 0.0).then(|| measured.completed as f64 / seconds)
 }
 
-fn cpu_per_request(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
+/// CPU time of the owners that `wanted` picks per completed request, microseconds.
+pub fn cpu_per_request(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
     let completed = trial.load.as_ref()?.measure.completed;
-    let account = CpuAccount::between(&trial.samples, Mark::MeasureBegin, Mark::MeasureEnd)?;
+    let account = CpuAccount::measured(trial)?;
     let total_ns = account.total_ns(wanted)?;
     (completed > 0).then(|| total_ns / completed as f64 / 1e3)
 }
 
 /// The mean of a metric over trials. A single trial has no interval: both ends are its value, and `blocks` is 1.
 pub fn mean(trials: &[&TrialRecord], metric: Metric) -> Option<Estimate> {
-    let values: Vec<f64> = trials.iter().filter_map(|t| observe(t, metric)).collect();
+    mean_observed(trials, |trial| observe(trial, metric))
+}
+
+/// The same for any number that a trial shows.
+pub fn mean_observed(
+    trials: &[&TrialRecord],
+    observe: impl Fn(&TrialRecord) -> Option<f64>,
+) -> Option<Estimate> {
+    let values: Vec<f64> = trials.iter().filter_map(|t| observe(t)).collect();
     mean_of(&values)
 }
 
@@ -92,13 +104,35 @@ pub struct Paired {
 impl Paired {
     /// Pairs two arms by block.
     pub fn by_block(baseline: &[&TrialRecord], variant: &[&TrialRecord], metric: Metric) -> Self {
+        Self::observing(baseline, variant, |trial| observe(trial, metric))
+    }
+
+    /// The same for any number that a trial shows.
+    pub fn observing(
+        baseline: &[&TrialRecord],
+        variant: &[&TrialRecord],
+        observe: impl Fn(&TrialRecord) -> Option<f64>,
+    ) -> Self {
         let observed: BTreeMap<usize, f64> =
-            baseline.iter().filter_map(|t| Some((t.trial.block, observe(t, metric)?))).collect();
+            baseline.iter().filter_map(|t| Some((t.trial.block, observe(t)?))).collect();
         let (baseline, variant) = variant
             .iter()
-            .filter_map(|t| Some((*observed.get(&t.trial.block)?, observe(t, metric)?)))
+            .filter_map(|t| Some((*observed.get(&t.trial.block)?, observe(t)?)))
             .unzip();
         Self { baseline, variant }
+    }
+
+    /// Means of both arms over the pairs; `None` without a pair.
+    pub fn means(&self) -> Option<(f64, f64)> {
+        let means = (arithmetic_mean(&self.baseline), arithmetic_mean(&self.variant));
+        (!self.variant.is_empty()).then_some(means)
+    }
+
+    /// variant - baseline; one pair gives no interval, as in [`mean_of`].
+    pub fn difference_estimate(&self) -> Option<Estimate> {
+        let differences: Vec<f64> =
+            self.baseline.iter().zip(&self.variant).map(|(b, v)| v - b).collect();
+        mean_of(&differences)
     }
 
     fn difference(&self) -> Option<toll_stats::Estimate> {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::plan::Derived;
+
 /// Everything a report needs; `report.json` is this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
@@ -26,6 +28,9 @@ pub struct Findings {
     pub published: Vec<String>,
     /// One per variant that ran.
     pub proofs: Vec<ProofSummary>,
+    /// The discarded runs on fresh services, in the order in which they ran.
+    #[serde(default)]
+    pub settled: Vec<Settled>,
     /// Whatever weakens the result.
     pub warnings: Vec<String>,
     /// What ran, in order.
@@ -68,8 +73,17 @@ pub struct LoadFindings {
     pub variants: Vec<VariantLoad>,
     /// One per metric and variant but the baseline; latency first, then CPU per request.
     pub effects: Vec<Effect>,
+    /// Who pays for what each variant but the baseline changed.
+    #[serde(default)]
+    pub attribution: Vec<Attribution>,
+    /// CPU and memory by pod, as `kubectl top pods` counts them; totals behind their pods, gateways last.
+    #[serde(default)]
+    pub top_pods: Vec<PodRow>,
     /// The published figures, when the study has some for this load.
     pub reference: Vec<ReferenceRow>,
+    /// What follows from the published figures, where the source derived it wrongly or not at all.
+    #[serde(default)]
+    pub recomputed: Vec<RecomputedRow>,
 }
 
 /// A quantity that is compared.
@@ -80,6 +94,8 @@ pub enum Metric {
     LatencyP50,
     /// 90th percentile of latency, microseconds.
     LatencyP90,
+    /// 95th percentile of latency, microseconds.
+    LatencyP95,
     /// 99th percentile of latency, microseconds.
     LatencyP99,
     /// Mean latency, microseconds.
@@ -120,10 +136,16 @@ pub struct VariantLoad {
     pub metrics: Vec<(Metric, Estimate)>,
     /// Latency by quantile, from p1 to as far as the samples carry: merged histogram, and the lowest and highest block.
     pub latency_curve: Vec<CurvePoint>,
+    /// All its trials as one load in hey's summary; closed loops only.
+    #[serde(default)]
+    pub hey: Option<HeySummary>,
     /// Completed requests per second, one per block.
     pub throughput_by_block: Vec<f64>,
     /// CPU per request by component; the last entry is `unattributed` (host busy minus the sum).
     pub cpu_per_request: Vec<ComponentCost>,
+    /// What each sidecar costs for a request and for each time that one crosses it; absent without sidecars.
+    #[serde(default)]
+    pub traversals: Option<TraversalCosts>,
     /// CPU without load, thousandths of a core, by component.
     pub idle_cpu: Vec<ComponentCost>,
     /// Anonymous memory by component over the trial, of the block whose mean is the median.
@@ -148,7 +170,8 @@ pub struct CurvePoint {
 pub struct ComponentCost {
     /// `client`, `client sidecar`, `load generator`, `toll`, `unattributed`.
     pub component: String,
-    /// Which group it belongs to: `application`, `sidecar`, `load_generator`, `harness`, `unattributed`.
+    /// Which group it belongs to: `application`, `sidecar`, `gateway`, `database`, `load_generator`, `harness`,
+    /// `unattributed`.
     pub role: String,
     /// Mean over blocks: microseconds per request, or thousandths of a core.
     pub cost: Estimate,
@@ -163,6 +186,137 @@ pub struct MemorySeries {
     pub role: String,
     /// Seconds since the measured phase began (negative: before it), bytes.
     pub points: Vec<(f64, f64)>,
+}
+
+/// A load as hey sums it up; times in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeySummary {
+    /// Length of the measured phases together.
+    pub total_s: f64,
+    /// Longest latency.
+    pub slowest_s: f64,
+    /// Shortest latency.
+    pub fastest_s: f64,
+    /// Mean latency.
+    pub average_s: f64,
+    /// Requests that came to an end, per second of the total.
+    pub requests_per_s: f64,
+    /// Bytes of all answers' bodies.
+    pub body_bytes: u64,
+    /// Bytes of an answer's body, rounded down.
+    pub bytes_per_request: u64,
+    /// Eleven upper marks, and how many answers lie above the mark before and not above this one.
+    pub histogram: Vec<(f64, u64)>,
+    /// Percent, and the latency that so many do not exceed.
+    pub percentiles: Vec<(u8, f64)>,
+    /// `DNS+dialup`, `DNS-lookup`, `req write`, `resp wait`, `resp read`.
+    pub details: Vec<Step>,
+    /// Complete answers by status code.
+    pub statuses: Vec<(u16, u64)>,
+    /// Failures by kind.
+    pub errors: Vec<(String, u64)>,
+}
+
+/// One step of a request in [`HeySummary`], seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// As hey calls it.
+    pub name: String,
+    /// Mean.
+    pub average_s: f64,
+    /// Shortest.
+    pub fastest_s: f64,
+    /// Longest.
+    pub slowest_s: f64,
+}
+
+/// What the sidecars of a variant cost, and how often a request crosses them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TraversalCosts {
+    /// One a sidecar, in the order of the deployment.
+    pub sidecars: Vec<SidecarCost>,
+    /// All of them together, as the pod `all`.
+    pub total: SidecarCost,
+}
+
+/// What one sidecar costs; means over blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SidecarCost {
+    /// Name of its pod.
+    pub pod: String,
+    /// CPU time for each completed request, microseconds.
+    pub cpu_us: Estimate,
+    /// Times that a request, or a query that it led to, crossed it: counted by the proof of path.
+    pub traversals: Estimate,
+    /// CPU time for each of these times, microseconds; absent when nothing crossed it.
+    pub per_traversal_us: Option<Estimate>,
+}
+
+/// What a variant changed in CPU per request, by who pays for it; microseconds, paired within blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Attribution {
+    /// The variant, held against the baseline.
+    pub variant: String,
+    /// Every component of either arm: gateway, application, sidecars, database, then what is not counted.
+    pub parts: Vec<AttributedCost>,
+    /// The same summed up by role; only roles with several components.
+    pub subtotals: Vec<AttributedCost>,
+    /// Sum of gateway, application, sidecars and database: the CPU per request that is compared.
+    pub counted: Option<AttributedCost>,
+    /// The same with what no component owns: what the shares are of.
+    pub whole: Option<AttributedCost>,
+}
+
+/// One line of an [`Attribution`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttributedCost {
+    /// As in [`ComponentCost`].
+    pub component: String,
+    /// As in [`ComponentCost`].
+    pub role: String,
+    /// Mean of the baseline in the paired blocks; absent when it has no such component.
+    pub baseline: Option<f64>,
+    /// Mean of the variant in the paired blocks; absent when it has no such component.
+    pub value: Option<f64>,
+    /// variant - baseline; a component that is absent counts as zero.
+    pub change: Estimate,
+    /// Share of the whole change; absent when the whole may be no change at all, and for the instrument's own.
+    pub share: Option<f64>,
+}
+
+/// CPU and memory of one pod, or of several together, as `kubectl top pods` counts: the sidecar's in its pod.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PodRow {
+    /// Name of the pod.
+    pub pod: String,
+    /// Its group (namespace); empty for a total.
+    pub group: String,
+    /// `application`, `database`, `gateway`, or `total` for all pods but the gateways.
+    pub role: String,
+    /// One a variant that has the pod, the baseline first.
+    pub uses: Vec<PodUse>,
+}
+
+/// What a pod used in one variant; means over blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PodUse {
+    /// The variant.
+    pub variant: String,
+    /// CPU in the measured window, by counters at its ends, thousandths of a core.
+    pub cpu_millicores: Option<Measured>,
+    /// Mean of the memory charged to it in the measured window, page cache included, MiB.
+    pub memory_mib: Option<Measured>,
+}
+
+/// A mean over blocks, and how it changed against the baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The mean.
+    pub mean: Estimate,
+    /// variant - baseline, paired within blocks; absent for the baseline.
+    pub change: Option<Estimate>,
+    /// variant / baseline, paired within blocks; absent for the baseline.
+    pub ratio: Option<Estimate>,
 }
 
 /// What a variant changed, paired within blocks.
@@ -211,7 +365,7 @@ pub enum Verdict {
 pub struct ReferenceRow {
     /// The variant.
     pub variant: String,
-    /// What was published: `throughput_per_s`, `latency_ms.mean`.
+    /// What was published: `throughput_per_s`, `latency_ms.mean`, `cpu_millicores.POD`, `memory_mib.POD`.
     pub figure: String,
     /// As published.
     pub published: f64,
@@ -221,6 +375,47 @@ pub struct ReferenceRow {
     pub published_ratio: Option<f64>,
     /// Measured ratio to the baseline with its interval.
     pub measured_ratio: Option<Estimate>,
+}
+
+/// A figure derived from published ones: as printed, as it follows from them, and measured here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RecomputedRow {
+    /// The variant; held against the baseline when the figure is a change.
+    pub variant: String,
+    /// What is derived.
+    pub derived: Derived,
+    /// As printed in the source; absent when it does not say.
+    pub printed: Option<f64>,
+    /// As it follows from the published figures.
+    pub recomputed: f64,
+    /// Derived in the same way from what was measured here; absent when the variant did not run.
+    pub measured: Option<Estimate>,
+    /// Why the two differ, or why it matters; one sentence.
+    pub because: String,
+}
+
+/// The discarded run on fresh services that brought them to their steady state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settled {
+    /// The variant; the A/A partner of the baseline is the baseline.
+    pub variant: String,
+    /// Index of the first trial behind it.
+    pub trial: usize,
+    /// Whether throughput and CPU per request were stable at its end.
+    pub stable: bool,
+    /// Slice after slice.
+    pub slices: Vec<SettledSlice>,
+}
+
+/// One slice of a discarded run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SettledSlice {
+    /// Its end, seconds since the discarded run began.
+    pub at_s: f64,
+    /// Completed requests per second.
+    pub throughput_per_s: f64,
+    /// CPU per request, microseconds; absent when a counter could not be read.
+    pub cpu_per_request_us: Option<f64>,
 }
 
 /// The highest arrival rate that a variant carried.

@@ -4,12 +4,20 @@
 //! within blocks and intervals come from the blocks. Nothing is rounded here.
 
 mod accounts;
+mod attribution;
 mod caveats;
+pub mod counts;
 mod effects;
 pub mod findings;
+#[cfg(test)]
+pub mod fixture;
+pub mod hey;
 mod latency;
+mod pods;
 mod reference;
+mod settled;
 mod summary;
+mod traversals;
 
 use crate::store::{RunRecord, TrialRecord};
 
@@ -40,6 +48,7 @@ pub fn findings(run: &RunRecord) -> Findings {
         knees: summary::knees(run),
         published: summary::published(&run.plan),
         proofs: summary::proofs(run),
+        settled: settled::settled(run),
         trials: summary::trial_lines(run),
         manifest: summary::manifest(run),
     }

@@ -5,7 +5,7 @@ use toll_load::Stop;
 use super::accounts::{self, CpuAccount, Owner};
 use super::effects::{self, Paired};
 use super::findings::*;
-use super::{latency, reference};
+use super::{attribution, hey, latency, pods, reference, traversals};
 use crate::plan::{Arm, Plan, PlannedLoad, PlannedRate, PlannedReference, Release, VariantState};
 use crate::store::{Mark, RunRecord, TrialRecord};
 
@@ -22,19 +22,28 @@ pub fn load_findings(run: &RunRecord, load: &PlannedLoad, valid: &[&TrialRecord]
         .iter()
         .map(|name| (*name, trials(name, false)))
         .filter(|(_, trials)| !trials.is_empty())
-        .map(|(name, trials)| variant_load(name, &trials))
+        .map(|(name, trials)| variant_load(name, view(load), &trials))
         .collect();
+    let arms: Vec<Arms<'_>> = names.iter().map(|name| (*name, trials(name, false))).collect();
     LoadFindings {
         name: load.name.clone(),
         view: view(load),
         describes: describe(run, load),
         variants,
         effects: load_effects(run, load, &names, &trials),
+        attribution: attribution::attribution(&arms),
+        top_pods: pods::top(&run.plan, &arms),
         reference: run.plan.reference.as_ref().map_or_else(Vec::new, |published| {
             reference::rows(published, &load.name, baseline, |variant| trials(variant, false))
         }),
+        recomputed: run.plan.reference.as_ref().map_or_else(Vec::new, |published| {
+            reference::recomputed(published, &load.name, baseline, |variant| trials(variant, false))
+        }),
     }
 }
+
+/// A variant and its valid trials under one load.
+pub type Arms<'a> = (&'a str, Vec<&'a TrialRecord>);
 
 fn load_effects<'a>(
     run: &RunRecord,
@@ -100,10 +109,11 @@ fn rate_in_words(run: &RunRecord, load: &PlannedLoad, rate: PlannedRate) -> Stri
     }
 }
 
-fn variant_load(name: &str, trials: &[&TrialRecord]) -> VariantLoad {
-    const ALL: [Metric; 8] = [
+fn variant_load(name: &str, view: View, trials: &[&TrialRecord]) -> VariantLoad {
+    const ALL: [Metric; 9] = [
         Metric::LatencyP50,
         Metric::LatencyP90,
+        Metric::LatencyP95,
         Metric::LatencyP99,
         Metric::LatencyMean,
         Metric::CpuPerRequest,
@@ -118,8 +128,10 @@ fn variant_load(name: &str, trials: &[&TrialRecord]) -> VariantLoad {
         trials: trials.len(),
         metrics: ALL.iter().filter_map(|m| Some((*m, effects::mean(trials, *m)?))).collect(),
         latency_curve: latency::curve(&histograms),
+        hey: (view == View::FlatOut).then(|| hey::of_trials(trials)).flatten(),
         throughput_by_block: trials.iter().filter_map(|t| effects::throughput(t)).collect(),
         cpu_per_request: costs(trials, request_cpu_us),
+        traversals: traversals::costs(trials),
         idle_cpu: costs(trials, idle_millicores),
         memory: typical_memory(trials),
     }
@@ -127,7 +139,7 @@ fn variant_load(name: &str, trials: &[&TrialRecord]) -> VariantLoad {
 
 /// CPU per request by owner, microseconds.
 fn request_cpu_us(trial: &TrialRecord) -> Vec<(Owner, Option<f64>)> {
-    let account = CpuAccount::between(&trial.samples, Mark::MeasureBegin, Mark::MeasureEnd);
+    let account = CpuAccount::measured(trial);
     let completed = trial.load.as_ref().map_or(0, |load| load.measure.completed);
     per(account, |_| (completed > 0).then_some(completed as f64 * 1e3))
 }

@@ -2,7 +2,6 @@
 //! into a summary, other forms and a verdict. The engine itself is the crate `toll-load`.
 
 pub mod arguments;
-mod counts;
 mod deliver;
 mod fault;
 mod figures;
@@ -18,6 +17,8 @@ mod threshold;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use toll_load::{Listener, LoadError, LoadPlan, LoadReport, Sample};
+
+use crate::analysis::counts;
 
 use arguments::{LoadArguments, MergeArguments, ResultArguments};
 use deliver::{Delivered, Outputs, Stdout};

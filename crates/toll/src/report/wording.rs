@@ -27,6 +27,7 @@ pub(super) fn metric_title(metric: Metric) -> &'static str {
     match metric {
         Metric::LatencyP50 => "p50 latency",
         Metric::LatencyP90 => "p90 latency",
+        Metric::LatencyP95 => "p95 latency",
         Metric::LatencyP99 => "p99 latency",
         Metric::LatencyMean => "mean latency",
         Metric::CpuPerRequest => "CPU per request",
@@ -41,6 +42,7 @@ fn metric_in_prose(metric: Metric) -> &'static str {
     match metric {
         Metric::LatencyP50 => "p50",
         Metric::LatencyP90 => "p90",
+        Metric::LatencyP95 => "p95",
         Metric::LatencyP99 => "p99",
         Metric::Memory => "memory",
         other => metric_title(other),

@@ -25,10 +25,10 @@ mod wrk;
 
 use std::io::{self, Write};
 
-use toll_load::{Histogram, LoadPlan, PhaseReport, Sample};
+use toll_load::{LoadPlan, PhaseReport, Sample};
 
 use super::Finished;
-use super::counts::{self, share};
+use super::counts::{self, of_every_request, share};
 
 /// A form of the whole result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,12 +162,4 @@ impl Finished<'_> {
     fn per_second(&self, amount: f64) -> f64 {
         counts::per_second(self.measured(), amount)
     }
-}
-
-/// A step that only new connections take, as the tools count it that give it to every request: zero for those
-/// on a connection that was there already.
-fn of_every_request(of_connections: &Histogram, requests: u64) -> Histogram {
-    let mut all = of_connections.clone();
-    all.record_n_ns(0, requests.saturating_sub(of_connections.count()));
-    all
 }

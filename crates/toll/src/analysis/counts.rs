@@ -1,7 +1,7 @@
-//! Sums and rates of a finished phase that summary, thresholds and forms share: one place, so that they agree.
-//! Pure.
+//! Sums and rates of a finished phase that findings, summaries, thresholds and forms share: one place, so that
+//! they agree. Pure.
 
-use toll_load::{ErrorKind, PhaseReport};
+use toll_load::{ErrorKind, Histogram, PhaseReport};
 
 /// The first status that says that something went wrong.
 const FIRST_BAD: u16 = 400;
@@ -79,6 +79,14 @@ pub fn errors_by_kind(measure: &PhaseReport) -> String {
     let counted = measure.errors.iter().filter(|(_, count)| **count > 0);
     let told = |(kind, count): (&ErrorKind, &u64)| format!("{count} {}", kind.name());
     counted.map(told).collect::<Vec<_>>().join(", ")
+}
+
+/// A step that only new connections take, as the tools count it that give it to every request: zero for those
+/// on a connection that was there already.
+pub fn of_every_request(of_connections: &Histogram, requests: u64) -> Histogram {
+    let mut all = of_connections.clone();
+    all.record_n_ns(0, requests.saturating_sub(of_connections.count()));
+    all
 }
 
 #[cfg(test)]

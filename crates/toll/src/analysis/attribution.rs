@@ -1,0 +1,110 @@
+//! Who pays for what a variant changed in CPU per request (METHOD.md rule 6), paired within blocks.
+//!
+//! A component that one arm lacks costs nothing there. The application's own extra (its second TLS, its longer
+//! queues) is so kept apart from what the proxies use.
+
+use super::accounts::{CpuAccount, Owner};
+use super::effects::{self, Paired};
+use super::findings::{AttributedCost, Attribution, Estimate};
+use super::summary::Arms;
+use crate::store::TrialRecord;
+
+/// Who pays, in the order in which a request meets them; then what is not counted in CPU per request.
+const PAYERS: [&str; 4] = ["gateway", "application", "sidecar", "database"];
+const NOT_COUNTED: [&str; 3] = ["unattributed", "load_generator", "harness"];
+
+/// One per variant but the baseline, which is the first of `arms`, when both have trials in one block.
+pub fn attribution(arms: &[Arms<'_>]) -> Vec<Attribution> {
+    let Some(((_, baseline), others)) = arms.split_first() else { return vec![] };
+    others.iter().filter_map(|(name, trials)| of_variant(name, baseline, trials)).collect()
+}
+
+fn of_variant(
+    name: &str,
+    baseline: &[&TrialRecord],
+    variant: &[&TrialRecord],
+) -> Option<Attribution> {
+    let pair = Pair { baseline, variant };
+    let counted = pair.line("CPU per request", "counted", Owner::is_measured);
+    let whole = pair.line("with what no component owns", "whole", |owner| {
+        owner.is_measured() || *owner == Owner::Unattributed
+    });
+    let mut attribution = Attribution {
+        variant: name.into(),
+        parts: pair.owners().iter().filter_map(|owner| pair.part(owner)).collect(),
+        subtotals: PAYERS.iter().filter_map(|role| pair.subtotal(role)).collect(),
+        counted,
+        whole,
+    };
+    share_out(&mut attribution);
+    (!attribution.parts.is_empty()).then_some(attribution)
+}
+
+/// Two arms under one load.
+struct Pair<'a> {
+    baseline: &'a [&'a TrialRecord],
+    variant: &'a [&'a TrialRecord],
+}
+
+impl Pair<'_> {
+    /// Owners of either arm by role, within a role in the order of the samples.
+    fn owners(&self) -> Vec<Owner> {
+        let mut owners: Vec<Owner> = Vec::new();
+        let accounts =
+            self.baseline.iter().chain(self.variant).filter_map(|t| CpuAccount::measured(t));
+        for (owner, _) in accounts.flat_map(|account| account.by_owner) {
+            if !owners.contains(&owner) {
+                owners.push(owner);
+            }
+        }
+        let roles: Vec<&str> = PAYERS.into_iter().chain(NOT_COUNTED).collect();
+        owners.sort_by_key(|owner| roles.iter().position(|role| *role == owner.role()));
+        owners
+    }
+
+    fn part(&self, owner: &Owner) -> Option<AttributedCost> {
+        self.line(&owner.label(), owner.role(), |one| one == owner)
+    }
+
+    fn subtotal(&self, role: &str) -> Option<AttributedCost> {
+        let several = self.owners().iter().filter(|owner| owner.role() == role).count() > 1;
+        several.then(|| self.line(role, role, |owner| owner.role() == role)).flatten()
+    }
+
+    fn line(
+        &self,
+        component: &str,
+        role: &str,
+        wanted: impl Fn(&Owner) -> bool,
+    ) -> Option<AttributedCost> {
+        let observe = |t: &TrialRecord| effects::cpu_per_request(t, &wanted);
+        let paired = Paired::observing(self.baseline, self.variant, observe);
+        let (baseline, value) = paired.means()?;
+        Some(AttributedCost {
+            component: component.into(),
+            role: role.into(),
+            baseline: has(self.baseline, &wanted).then_some(baseline),
+            value: has(self.variant, &wanted).then_some(value),
+            change: paired.difference_estimate()?,
+            share: None,
+        })
+    }
+}
+
+/// Whether any trial has such an owner.
+fn has(trials: &[&TrialRecord], wanted: impl Fn(&Owner) -> bool) -> bool {
+    let accounts = trials.iter().filter_map(|t| CpuAccount::measured(t));
+    accounts.flat_map(|account| account.by_owner).any(|(owner, _)| wanted(&owner))
+}
+
+/// Gives each line its share of the whole change, when there is one beyond doubt.
+fn share_out(attribution: &mut Attribution) {
+    let is_clear = |e: &Estimate| e.blocks > 1 && (e.low > 0.0 || e.high < 0.0);
+    let whole = attribution.whole.as_ref().map(|line| line.change).filter(is_clear);
+    let Some(whole) = whole else { return };
+    let sums = attribution.counted.iter_mut().chain(&mut attribution.whole);
+    let lines = attribution.parts.iter_mut().chain(&mut attribution.subtotals).chain(sums);
+    for line in lines.filter(|line| !matches!(line.role.as_str(), "load_generator" | "harness")) {
+        line.share = Some(line.change.value / whole.value);
+    }
+}

@@ -1,0 +1,112 @@
+//! CPU and memory by pod, as `kubectl top pods` counts them: a sidecar's in its pod. A view (METHOD.md rule 5):
+//! nothing is computed from it.
+//!
+//! CPU is that of counters at the ends of the measured window, where metrics-server averages over a window of its
+//! own. Memory is all that is charged to the pod; the working set of `kubectl top` leaves out file pages that
+//! were not used lately, which no reading tells apart here.
+
+use std::collections::BTreeMap;
+
+use super::accounts::{self, CpuAccount, Owner};
+use super::effects::{self, Paired};
+use super::findings::{Measured, PodRow, PodUse};
+use super::summary::Arms;
+use crate::plan::Plan;
+use crate::store::TrialRecord;
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// Pods of the application and its databases by group, their total, then the gateways. `arms` has the baseline
+/// first.
+pub fn top(plan: &Plan, arms: &[Arms<'_>]) -> Vec<PodRow> {
+    let groups = groups(plan);
+    let pods = pods(arms);
+    let row = |(pod, role): &(String, &'static str)| PodRow {
+        pod: pod.clone(),
+        group: groups.get(pod.as_str()).copied().unwrap_or_default().into(),
+        role: (*role).into(),
+        uses: uses(arms, |owner| owner.pod() == Some(pod)),
+    };
+    let (gateways, others): (Vec<_>, Vec<_>) =
+        pods.into_iter().partition(|(_, role)| *role == "gateway");
+    let mut rows: Vec<PodRow> = others.iter().map(row).collect();
+    rows.sort_by_key(|row| order(plan, &row.group));
+    if !rows.is_empty() {
+        rows.push(total(arms));
+    }
+    rows.extend(gateways.iter().map(row));
+    rows
+}
+
+fn total(arms: &[Arms<'_>]) -> PodRow {
+    let uses = uses(arms, is_counted_in_total);
+    PodRow { pod: "TOTAL".into(), group: String::new(), role: "total".into(), uses }
+}
+
+/// Whether the published totals have it: they leave the ingress out.
+pub fn is_counted_in_total(owner: &Owner) -> bool {
+    owner.is_measured() && !owner.is_gateway()
+}
+
+/// The group of each pod, by the variants in their order.
+fn groups(plan: &Plan) -> BTreeMap<String, &str> {
+    let deployments = plan.ready().map(|(_, deployment)| deployment);
+    let pods = deployments.flat_map(|deployment| deployment.pods());
+    pods.map(|(pod, service)| (pod, service.group.as_str())).collect()
+}
+
+/// Where a group comes first in the plan.
+fn order(plan: &Plan, group: &str) -> Option<usize> {
+    let mut services = plan.ready().flat_map(|(_, deployment)| &deployment.services);
+    services.position(|service| service.group == group)
+}
+
+/// Every pod that used something, with its role, in the order of the samples.
+fn pods(arms: &[Arms<'_>]) -> Vec<(String, &'static str)> {
+    let mut pods: Vec<(String, &'static str)> = Vec::new();
+    let accounts =
+        arms.iter().flat_map(|(_, trials)| trials).filter_map(|t| CpuAccount::measured(t));
+    for (owner, _) in accounts.flat_map(|account| account.by_owner) {
+        let Some(pod) = owner.pod() else { continue };
+        if owner.role() != "sidecar" && !pods.iter().any(|(known, _)| known == pod) {
+            pods.push((pod.into(), owner.role()));
+        }
+    }
+    pods
+}
+
+fn uses(arms: &[Arms<'_>], wanted: impl Fn(&Owner) -> bool) -> Vec<PodUse> {
+    let Some(((_, baseline), others)) = arms.split_first() else { return vec![] };
+    let of = |(variant, trials): &Arms<'_>, against: Option<&[&TrialRecord]>| PodUse {
+        variant: (*variant).into(),
+        cpu_millicores: measured(trials, against, |t| cpu_millicores(t, &wanted)),
+        memory_mib: measured(trials, against, |t| memory_mib(t, &wanted)),
+    };
+    std::iter::once(of(&arms[0], None))
+        .chain(others.iter().map(|arm| of(arm, Some(baseline))))
+        .collect()
+}
+
+fn measured(
+    trials: &[&TrialRecord],
+    against: Option<&[&TrialRecord]>,
+    observe: impl Fn(&TrialRecord) -> Option<f64>,
+) -> Option<Measured> {
+    let mean = effects::mean_observed(trials, &observe)?;
+    let paired = against.map(|baseline| Paired::observing(baseline, trials, &observe));
+    let change = paired.as_ref().and_then(Paired::difference_estimate);
+    let ratio = paired.as_ref().and_then(Paired::ratio_estimate);
+    Some(Measured { mean, change, ratio })
+}
+
+/// CPU in the measured window of the owners that `wanted` picks, thousandths of a core.
+pub fn cpu_millicores(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
+    let account = CpuAccount::measured(trial)?;
+    let used_ns = account.total_ns(wanted)?;
+    (account.window_ns > 0).then(|| used_ns / account.window_ns as f64 * 1e3)
+}
+
+/// Memory charged to the owners that `wanted` picks, the mean of the measured window, MiB.
+pub fn memory_mib(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
+    accounts::mean_charged(&trial.samples, wanted).map(|bytes| bytes / MIB)
+}
