@@ -28,7 +28,7 @@ pub struct Findings {
     pub published: Vec<String>,
     /// One per variant that ran.
     pub proofs: Vec<ProofSummary>,
-    /// The discarded runs on fresh services, in the order in which they ran.
+    /// The discarded runs on fresh services, one per variant that had some.
     #[serde(default)]
     pub settled: Vec<Settled>,
     /// Whatever weakens the result.
@@ -394,11 +394,24 @@ pub struct RecomputedRow {
     pub because: String,
 }
 
-/// The discarded run on fresh services that brought them to their steady state.
+/// The discarded runs on fresh services of one variant: they bring them to their steady state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settled {
     /// The variant; the A/A partner of the baseline is the baseline.
     pub variant: String,
+    /// In the order in which they ran.
+    pub runs: Vec<SettledRun>,
+    /// How long they took, seconds; mean over the runs.
+    pub length_s: Estimate,
+    /// Completed requests per second in the first and in the last slice; means over the runs.
+    pub throughput_per_s: (Estimate, Estimate),
+    /// CPU per request in the first and in the last slice, microseconds; means over the runs.
+    pub cpu_per_request_us: Option<(Estimate, Estimate)>,
+}
+
+/// One discarded run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SettledRun {
     /// Index of the first trial behind it.
     pub trial: usize,
     /// Whether throughput and CPU per request were stable at its end.

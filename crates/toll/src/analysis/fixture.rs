@@ -91,6 +91,7 @@ fn plan() -> Plan {
         idle_s: 1.0,
         blocks: BLOCKS,
         bring_up: BringUp::PerBlock,
+        runtime: None,
         settle: Some(PlannedSettle { slice_s: 1.0, max_s: 20.0, connections: 50 }),
         variants: vec![
             variant("bare", "ingress gateway only, no sidecars", DataPlane::Bare),

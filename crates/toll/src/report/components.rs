@@ -5,14 +5,33 @@ use crate::analysis::findings::{Findings, LoadFindings, Metric};
 use super::content::{Detail, effects_table, in_first_order, section, value_of};
 use super::figures::{Quantity, Scale};
 use super::parts::{self, Part, is_counted};
+use super::payers;
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::load_title;
 
 /// CPU per request and idle CPU by component.
-pub(super) fn cpu(loads: &[&LoadFindings], detail: Detail) -> Section {
-    let text = "CPU time by component, mean over blocks. What toll and the load generator use, and what no component owns (interrupts, kernel threads, other programs), is not counted in CPU per request.";
-    let tables = loads.iter().map(|l| (*l, vec![cpu_table(l, detail)]));
-    section("cpu", "Where the CPU went", by_load(text, tables))
+pub(super) fn cpu(findings: &Findings, loads: &[&LoadFindings], detail: Detail) -> Section {
+    let text = "CPU time by component, mean over blocks; changes are paired within blocks. What toll and the load generator use, and what no component owns (interrupts, kernel threads, other programs), is not counted in CPU per request.";
+    let mut pieces = vec![Piece::Text(text.into())];
+    for load in loads {
+        let of_load = cpu_pieces(findings, load, detail);
+        if !of_load.is_empty() {
+            pieces.push(Piece::Heading(load_title(load)));
+        }
+        pieces.extend(of_load);
+    }
+    section("cpu", "What it costs, and who pays", pieces)
+}
+
+/// Who pays for the change where that is known, else who used what; then what was used without load.
+fn cpu_pieces(findings: &Findings, load: &LoadFindings, detail: Detail) -> Vec<Piece> {
+    if load.attribution.is_empty() {
+        return cpu_table(load, detail).into_iter().map(Piece::Table).collect();
+    }
+    let mut pieces = payers::pieces(load, &findings.baseline, is_by_role(load, detail));
+    let idle = component_table(load, vec![idle_group(idle_parts(load, detail))]);
+    pieces.extend(idle.map(Piece::Table));
+    pieces
 }
 
 /// Memory per variant and by component.
@@ -41,15 +60,22 @@ fn by_load<'a>(
 fn cpu_table(load: &LoadFindings, detail: Detail) -> Option<Table> {
     let split = |costs| shown(parts::of_costs(costs), load, detail);
     let per_request = load.variants.iter().map(|v| split(&v.cpu_per_request)).collect();
-    let idle = load.variants.iter().map(|v| split(&v.idle_cpu)).collect();
-    let groups = per_request_groups(load, per_request).into_iter().chain([idle_group(idle)]);
+    let idle = idle_group(idle_parts(load, detail));
+    let groups = per_request_groups(load, per_request).into_iter().chain([idle]);
     component_table(load, groups.collect())
+}
+
+fn idle_parts(load: &LoadFindings, detail: Detail) -> Vec<Vec<Part>> {
+    load.variants.iter().map(|v| shown(parts::of_costs(&v.idle_cpu), load, detail)).collect()
 }
 
 /// A brief report sums up by role what would outgrow the screen.
 fn shown(parts: Vec<Part>, load: &LoadFindings, detail: Detail) -> Vec<Part> {
-    let too_many = detail == Detail::Brief && parts::are_too_many(&load.variants);
-    if too_many { parts::merged(parts) } else { parts }
+    if is_by_role(load, detail) { parts::merged(parts) } else { parts }
+}
+
+fn is_by_role(load: &LoadFindings, detail: Detail) -> bool {
+    detail == Detail::Brief && parts::are_too_many(&load.variants)
 }
 
 fn per_request_groups(load: &LoadFindings, variants: Vec<Vec<Part>>) -> [Group; 2] {
@@ -87,11 +113,12 @@ fn scale(quantity: Quantity, variants: &[Vec<Part>]) -> Scale {
     Scale::of(quantity, [variants.iter().flatten().map(|p| p.value).fold(0.0, f64::max)])
 }
 
-/// One row a part, one figure a variant, in the order in which the variants bring them.
+/// One row a part, one figure a variant, by role and in the order in which the variants bring them.
 fn rows(variants: &[Vec<Part>], scale: Scale, wanted: impl Fn(&str) -> bool) -> Vec<Vec<Cell>> {
-    let all = variants.iter().flatten().filter(|p| wanted(&p.role));
+    let all = variants.iter().flatten().filter(|p| wanted(&p.role)).cloned();
     let value = |of: &[Part], name: &str| of.iter().find(|p| p.name == name).map(|p| p.value);
-    in_first_order(all.map(|p| p.name.as_str()))
+    let in_order = parts::by_role(all.collect());
+    in_first_order(in_order.iter().map(|p| p.name.as_str()))
         .into_iter()
         .map(|name| {
             let values: Vec<Option<f64>> = variants.iter().map(|of| value(of, name)).collect();

@@ -4,11 +4,11 @@ use crate::analysis::findings::{
     Effect, Findings, LoadFindings, Metric, ProofSummary, TrialLine, VariantLoad, View,
 };
 
-use super::figures::{Quantity, Scale, ratio, rounded, share, verbatim_column};
+use super::figures::{Quantity, Scale, ratio, rounded, share};
+use super::hey;
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{
-    difference_scale, ends, interval, interval_title, load_title, measured_scale, metric_title,
-    range, verdict,
+    difference_scale, interval, interval_title, load_title, measured_scale, metric_title, verdict,
 };
 
 /// How much a report shows.
@@ -24,6 +24,8 @@ pub(super) enum Detail {
 const EQUAL_RATE_TOLERANCE: f64 = 0.02;
 /// Claims that a brief report names before it only counts the rest.
 const KEY_CLAIMS: usize = 3;
+/// Words of the claims that sum the others up: they are named first.
+const KEY_WORDS: [&str; 2] = ["crossed", "rows"];
 
 /// What weakens the result: variants that did not run, warnings, trials that do not count.
 pub(super) fn caveats(findings: &Findings) -> Section {
@@ -76,6 +78,7 @@ pub(super) fn load(findings: &Findings, index: usize, detail: Detail) -> Section
     }));
     if load.view == View::FlatOut {
         pieces.extend(knees(findings));
+        pieces.extend(hey::pieces(load));
     }
     section(format!("load-{}", index + 1), load_title(load), pieces)
 }
@@ -83,13 +86,13 @@ pub(super) fn load(findings: &Findings, index: usize, detail: Detail) -> Section
 fn metrics(view: View, detail: Detail) -> &'static [Metric] {
     use Metric::{
         ApplicationCpuPerRequest as AppCpu, CpuPerRequest as Cpu, LatencyMean as Mean,
-        LatencyP50 as P50, LatencyP90 as P90, LatencyP99 as P99, Throughput,
+        LatencyP50 as P50, LatencyP90 as P90, LatencyP95 as P95, LatencyP99 as P99, Throughput,
     };
     match (view, detail) {
         (View::EqualRate, Detail::Brief) => &[P50, P99, Cpu, AppCpu],
-        (View::EqualRate, Detail::Full) => &[P50, P90, P99, Mean, Cpu, AppCpu],
+        (View::EqualRate, Detail::Full) => &[P50, P90, P95, P99, Mean, Cpu, AppCpu],
         (View::FlatOut, Detail::Brief) => &[Throughput, P50, P99, Cpu],
-        (View::FlatOut, Detail::Full) => &[Throughput, P50, P90, P99, Mean, Cpu, AppCpu],
+        (View::FlatOut, Detail::Full) => &[Throughput, P50, P90, P95, P99, Mean, Cpu, AppCpu],
     }
 }
 
@@ -169,21 +172,44 @@ pub(super) fn value_of(variant: &VariantLoad, metric: Metric) -> Option<f64> {
     variant.metrics.iter().find(|(m, _)| *m == metric).map(|(_, e)| e.value)
 }
 
+/// Completed requests per second, of the slowest and of the fastest variant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Rates {
+    low: f64,
+    high: f64,
+}
+
+impl Rates {
+    /// How far they are apart, as a share of the higher one.
+    pub(super) fn apart(self) -> f64 {
+        (self.high - self.low) / self.high
+    }
+
+    /// Whether the variants did the same amount of work a second (METHOD.md rule 2).
+    pub(super) fn are_equal(self) -> bool {
+        self.apart() <= EQUAL_RATE_TOLERANCE
+    }
+}
+
+/// What the variants achieved; none when there are not two to compare.
+pub(super) fn achieved_rates(load: &LoadFindings) -> Option<Rates> {
+    let rates: Vec<f64> =
+        load.variants.iter().filter_map(|v| value_of(v, Metric::Throughput)).collect();
+    let (low, high) = rates.iter().fold((f64::MAX, 0.0_f64), |(l, h), r| (l.min(*r), h.max(*r)));
+    (rates.len() > 1 && high > 0.0).then_some(Rates { low, high })
+}
+
 /// At equal rate throughput is no effect but a check that the rates were equal.
 fn rate_check(load: &LoadFindings) -> Option<Piece> {
     if load.view == View::FlatOut {
         return None;
     }
-    let rates: Vec<f64> =
-        load.variants.iter().filter_map(|v| value_of(v, Metric::Throughput)).collect();
-    let (low, high) = rates.iter().fold((f64::MAX, 0.0_f64), |(l, h), r| (l.min(*r), h.max(*r)));
-    if rates.len() < 2 || high <= 0.0 {
-        return None;
-    }
+    let rates = achieved_rates(load)?;
+    let Rates { low, high } = rates;
     // "within 0.0 %" would claim more than one decimal can show.
-    let apart = share(((high - low) / high).max(0.001));
+    let apart = share(rates.apart().max(0.001));
     let rate = Scale::of(Quantity::PerSecond, [high]);
-    if (high - low) / high <= EQUAL_RATE_TOLERANCE {
+    if rates.are_equal() {
         let rate = rate.with_unit(high);
         return Some(Piece::Text(format!("Check: all variants completed {rate}, within {apart}.")));
     }
@@ -221,72 +247,6 @@ pub(super) fn in_first_order<'a>(names: impl IntoIterator<Item = &'a str>) -> Ve
     seen
 }
 
-/// Published figures beside the measured ones, ratios first; none when the study has none.
-pub(super) fn published(findings: &Findings) -> Option<Section> {
-    let mut pieces = vec![Piece::Text(
-        "Machines differ, so compare the ratios to the baseline rather than the values.".into(),
-    )];
-    for load in findings.loads.iter().filter(|l| !l.reference.is_empty()) {
-        pieces.push(Piece::Heading(load_title(load)));
-        pieces.push(Piece::Table(published_table(load)));
-    }
-    if pieces.len() == 1 {
-        return None;
-    }
-    let notes = findings.published.iter().map(|note| Cell::toned(note, Tone::Quiet)).collect();
-    pieces.push(Piece::List(notes));
-    Some(section("published", "Published figures", pieces))
-}
-
-fn published_table(load: &LoadFindings) -> Table {
-    let names = in_first_order(load.reference.iter().map(|r| r.figure.as_str()));
-    let groups = names.iter().map(|name| published_group(load, name)).collect();
-    let columns = vec![
-        words(""),
-        figures("published ratio"),
-        figures("measured ratio"),
-        figures(interval_title(&load.effects)),
-        figures("published"),
-        figures("measured"),
-    ];
-    Table { columns, groups }
-}
-
-fn published_group(load: &LoadFindings, figure: &str) -> Group {
-    let rows: Vec<_> = load.reference.iter().filter(|r| r.figure == figure).collect();
-    let scale = Scale::of(Quantity::Percent, rows.iter().filter_map(|r| r.measured));
-    let absent = || Cell::toned("–", Tone::Quiet);
-    let ratios = |e| ends(e).map(|(l, h)| range(&ratio(l), &ratio(h)));
-    let published = verbatim_column(&rows.iter().map(|r| r.published).collect::<Vec<_>>());
-    let rows = rows
-        .iter()
-        .zip(published)
-        .map(|(row, published)| {
-            vec![
-                Cell::from(&row.variant),
-                row.published_ratio.map_or_else(absent, |r| ratio(r).into()),
-                row.measured_ratio.map_or_else(absent, |r| ratio(r.value).into()),
-                row.measured_ratio.and_then(ratios).map_or_else(absent, Cell::from),
-                published.into(),
-                row.measured.map_or_else(
-                    || Cell::toned("did not run", Tone::Quiet),
-                    |m| scale.plain(m).into(),
-                ),
-            ]
-        })
-        .collect();
-    Group { title: Some(figure_title(figure)), rows }
-}
-
-/// `latency_ms.p99` as `p99 latency, ms`; a figure of another form stays as it is.
-fn figure_title(figure: &str) -> String {
-    match figure.split_once('.') {
-        None if figure == "throughput_per_s" => "throughput, requests/s".into(),
-        Some(("latency_ms", statistic)) => format!("{statistic} latency, ms"),
-        _ => figure.into(),
-    }
-}
-
 /// Proof of path: how many trials are proven, and the claims behind it.
 pub(super) fn proof(findings: &Findings, detail: Detail) -> Section {
     let text = "A trial counts only if the traffic provably took the path that its variant claims.";
@@ -309,7 +269,16 @@ fn proof_title(proof: &ProofSummary) -> String {
     format!("{}: {} of {} trials proven", proof.variant, proof.proven, proof.trials)
 }
 
-/// One line for a variant: its first claims, or those that failed.
+/// The claims that hold, those that sum others up first.
+fn leading_claims(proof: &ProofSummary) -> Vec<&str> {
+    let mut claims: Vec<&str> =
+        proof.claims.iter().filter(|claim| claim.3).map(|claim| claim.0.as_str()).collect();
+    let rank = |claim: &str| KEY_WORDS.iter().position(|word| claim.contains(word));
+    claims.sort_by_key(|claim| rank(claim).unwrap_or(KEY_WORDS.len()));
+    claims
+}
+
+/// One line for a variant: its leading claims, or those that failed.
 fn proof_lines(proof: &ProofSummary) -> Vec<Cell> {
     let all_hold = proof.proven == proof.trials && proof.trials > 0;
     let failed: Vec<Cell> = proof
@@ -323,9 +292,9 @@ fn proof_lines(proof: &ProofSummary) -> Vec<Cell> {
             )
         })
         .collect();
-    let names: Vec<&str> =
-        proof.claims.iter().filter(|c| c.3).take(KEY_CLAIMS).map(|c| c.0.as_str()).collect();
-    let rest = proof.claims.iter().filter(|c| c.3).count() - names.len();
+    let mut names = leading_claims(proof);
+    let rest = names.len().saturating_sub(KEY_CLAIMS);
+    names.truncate(KEY_CLAIMS);
     let more =
         if rest > 0 { format!("; {rest} more, all in the HTML report") } else { String::new() };
     let claims =
@@ -444,7 +413,7 @@ pub(super) fn reading() -> Section {
         ),
         (
             "CPU per request",
-            "CPU time of application and data plane divided by completed requests. Plain CPU use misleads when rates differ, so it is not shown.",
+            "CPU time of application and data plane divided by completed requests. Plain CPU use misleads when rates differ; it is shown only as a view, with how far the rates are apart.",
         ),
         (
             "steal, calibration",

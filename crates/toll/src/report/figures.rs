@@ -20,6 +20,8 @@ pub(super) enum Quantity {
     PerSecond,
     /// Given in bytes.
     Bytes,
+    /// Given in units of 2^20 bytes, as `kubectl top` shows memory.
+    Mebibytes,
     /// Given in thousandths of a core.
     Millicores,
     /// Given in percent.
@@ -46,6 +48,7 @@ impl Quantity {
             Self::Time | Self::CpuTime => ("µs", 1.0),
             Self::PerSecond => ("requests/s", 1.0),
             Self::Bytes => ("MB", 1e6),
+            Self::Mebibytes => ("MiB", 1.0),
             Self::Millicores => ("mCPU", 1.0),
             Self::Percent => ("%", 1.0),
         }
@@ -66,6 +69,12 @@ impl Scale {
         let sizes: Vec<f64> = sizes(values).collect();
         let (unit, worth) = quantity.unit(sizes.iter().copied().fold(0.0, f64::max));
         Self { unit, worth, decimals: 0 }.with_decimals_for(sizes)
+    }
+
+    /// Whole numbers in the unit of small values, whatever their size.
+    pub(super) fn whole(quantity: Quantity) -> Self {
+        let (unit, worth) = quantity.unit(0.0);
+        Self { unit, worth, decimals: 0 }
     }
 
     /// The same unit, with as many decimals as `values` need.
@@ -198,6 +207,11 @@ fn grouped(digits: &str) -> String {
         out.push(digit);
     }
     out + fraction
+}
+
+/// `shown` with a plus where `value` is above zero.
+pub(super) fn signed(value: f64, shown: String) -> String {
+    with_plus(value, shown)
 }
 
 fn with_plus(value: f64, shown: String) -> String {

@@ -6,6 +6,7 @@ use super::components;
 use super::content::{self, Detail};
 use super::table::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
 use super::wording::answers;
+use super::{pods, published, settled};
 
 /// The report as GitHub-flavoured Markdown.
 pub fn markdown(findings: &Findings) -> String {
@@ -27,10 +28,12 @@ fn sections(findings: &Findings) -> Vec<Section> {
     let loads: Vec<_> = findings.loads.iter().collect();
     let mut sections = vec![content::caveats(findings)];
     sections.extend((0..loads.len()).map(|i| content::load(findings, i, Detail::Full)));
-    sections.push(components::cpu(&loads, Detail::Full));
-    sections.push(components::memory(findings, &loads, Detail::Full));
+    sections.push(components::cpu(findings, &loads, Detail::Full));
+    sections.extend(pods::top(findings, &loads));
+    sections.extend(published::published(findings, Detail::Full));
     sections.push(content::proof(findings, Detail::Full));
-    sections.extend(content::published(findings));
+    sections.push(components::memory(findings, &loads, Detail::Full));
+    sections.extend(settled::settled(findings));
     sections.push(content::trials(findings));
     sections.push(content::machine(findings));
     sections.push(content::reading());

@@ -4,11 +4,16 @@
 mod components;
 mod content;
 mod figures;
+mod hey;
 mod html;
 #[cfg(test)]
 mod in_a_browser;
 mod markdown;
 mod parts;
+mod payers;
+mod pods;
+mod published;
+mod settled;
 mod table;
 mod terminal;
 #[cfg(test)]

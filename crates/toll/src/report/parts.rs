@@ -32,7 +32,7 @@ pub(super) fn of_costs(costs: &[ComponentCost]) -> Vec<Part> {
         role: c.role.clone(),
         value: c.cost.value,
     };
-    costs.iter().map(part).collect()
+    by_role(costs.iter().map(part).collect())
 }
 
 /// Mean memory by component, bytes; a component without a reading is left out.
@@ -41,7 +41,19 @@ pub(super) fn of_memory(memory: &[MemorySeries]) -> Vec<Part> {
         let value = mean_in_window(s)?;
         Some(Part { name: s.component.clone(), role: s.role.clone(), value })
     };
-    memory.iter().filter_map(part).collect()
+    by_role(memory.iter().filter_map(part).collect())
+}
+
+/// Parts of one role side by side, roles in the order in which a request meets them.
+pub(super) fn by_role(mut parts: Vec<Part>) -> Vec<Part> {
+    parts.sort_by_key(|part| match part.role.as_str() {
+        role if role.contains("gateway") => 0,
+        "application" => 1,
+        "database" => 3,
+        role if is_counted(role) => 2,
+        _ => 4,
+    });
+    parts
 }
 
 /// One part a role, in the order in which the roles come.

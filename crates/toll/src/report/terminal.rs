@@ -6,6 +6,7 @@ use super::components;
 use super::content::{self, Detail};
 use super::table::{Cell, Column, Kind, Piece, Section, Table, Tone};
 use super::wording::{answers, primary};
+use super::{pods, published, settled};
 
 const GAP: usize = 2;
 const INDENT: usize = 2;
@@ -34,14 +35,16 @@ pub fn terminal(findings: &Findings, width: usize, colour: bool) -> String {
 
 /// The caveats stand last, where a terminal shows them first.
 fn sections(findings: &Findings) -> Vec<Section> {
-    let loads = 0..findings.loads.len();
+    let loads: Vec<_> = findings.loads.iter().collect();
     let primary: Vec<_> = primary(findings).into_iter().collect();
     let mut sections: Vec<Section> =
-        loads.map(|i| content::load(findings, i, Detail::Brief)).collect();
-    sections.push(components::cpu(&primary, Detail::Brief));
+        (0..loads.len()).map(|i| content::load(findings, i, Detail::Brief)).collect();
+    sections.push(components::cpu(findings, &primary, Detail::Brief));
+    sections.extend(pods::top(findings, &loads));
     sections.push(components::memory(findings, &primary, Detail::Brief));
-    sections.extend(content::published(findings));
+    sections.extend(published::published(findings, Detail::Brief));
     sections.push(content::proof(findings, Detail::Brief));
+    sections.extend(settled::settled(findings));
     sections.push(content::caveats(findings));
     sections
 }
@@ -243,6 +246,7 @@ fn plain(text: &str) -> String {
             'µ' => 'u',
             '−' | '–' => '-',
             '×' => 'x',
+            '■' => '#',
             '\u{2007}' | '\u{2008}' => '\u{a0}',
             '\n' | '\t' => ' ',
             c if c.is_control() => '?',

@@ -15,6 +15,11 @@ pub fn edges() -> Findings {
     fixture(include_str!("../../tests/fixtures/findings-edges.json"))
 }
 
+/// Made up: gateway, database, sidecars, published figures and discarded runs.
+pub fn customer_360() -> Findings {
+    crate::analysis::findings(&crate::analysis::fixture::customer_360())
+}
+
 fn nothing() -> Findings {
     Findings { loads: vec![], proofs: vec![], trials: vec![], ..mesher() }
 }
@@ -60,7 +65,7 @@ fn hostile() -> Findings {
 }
 
 fn all() -> Vec<Findings> {
-    vec![mesher(), edges(), nothing(), undefined(), hostile()]
+    vec![mesher(), edges(), customer_360(), nothing(), undefined(), hostile()]
 }
 
 /// Values of `name="..."` in `page`.
@@ -91,6 +96,33 @@ fn the_terminal_report_carries_every_edge() {
 #[test]
 fn the_markdown_report_has_the_same_tables() {
     insta::assert_snapshot!(markdown(&mesher()));
+}
+
+#[test]
+fn the_report_of_a_chain_with_a_database_fits_80_columns() {
+    insta::assert_snapshot!(terminal(&customer_360(), 80, false));
+}
+
+#[test]
+fn the_report_of_a_chain_with_a_database_uses_110_columns() {
+    insta::assert_snapshot!(terminal(&customer_360(), 110, false));
+}
+
+#[test]
+fn the_markdown_report_of_a_chain_with_a_database_has_the_same_tables() {
+    insta::assert_snapshot!(markdown(&customer_360()));
+}
+
+#[test]
+fn zz_dump() {
+    let dir = std::path::Path::new("/tmp/h-report-out");
+    std::fs::create_dir_all(dir).unwrap();
+    for (name, f) in [("c360", customer_360()), ("mesher", mesher()), ("edges", edges())] {
+        std::fs::write(dir.join(format!("{name}.html")), html(&f)).unwrap();
+        std::fs::write(dir.join(format!("{name}.md")), markdown(&f)).unwrap();
+        std::fs::write(dir.join(format!("{name}.80.txt")), terminal(&f, 80, true)).unwrap();
+        std::fs::write(dir.join(format!("{name}.110.txt")), terminal(&f, 110, false)).unwrap();
+    }
 }
 
 #[test]

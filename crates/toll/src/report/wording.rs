@@ -131,7 +131,7 @@ fn more(blocks: u32) -> String {
     if blocks == 1 { "1 more block".into() } else { format!("{blocks} more blocks") }
 }
 
-/// The answer: one sentence a variant that ran.
+/// The answer: one sentence a variant that ran, then one about how much it carries, where both were asked.
 pub(super) fn answers(findings: &Findings) -> Vec<String> {
     let asked: Vec<&VariantFacts> =
         findings.variants.iter().filter(|v| asked(findings, v)).collect();
@@ -148,7 +148,13 @@ pub(super) fn answers(findings: &Findings) -> Vec<String> {
         let baseline = &findings.baseline;
         return vec![format!("Nothing was compared: only the baseline {baseline} ran.")];
     }
-    asked.iter().map(|v| answer(load, &findings.baseline, &v.name)).collect()
+    let at = |load, v: &VariantFacts| answer(load, &findings.baseline, &v.name);
+    let flat_out = findings.loads.iter().find(|l| l.view == View::FlatOut && *l != load);
+    let carried = flat_out.into_iter().flat_map(|load| {
+        let compared = |v: &&&VariantFacts| load.effects.iter().any(|e| e.variant == v.name);
+        asked.iter().filter(compared).map(move |v| at(load, v))
+    });
+    asked.iter().map(|v| at(load, v)).chain(carried).collect()
 }
 
 fn asked(findings: &Findings, variant: &VariantFacts) -> bool {

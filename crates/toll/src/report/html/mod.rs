@@ -11,6 +11,7 @@ use super::components;
 use super::content::{self, Detail};
 use super::table::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
 use super::wording::answers;
+use super::{pods, published, settled};
 use palette::Palette;
 
 /// Texts of up to this many letters stay on one line, so that a long neighbour does not squeeze them.
@@ -54,10 +55,12 @@ fn sections(findings: &Findings) -> Markup {
         @for (i, load) in loads.iter().enumerate() {
             (section(&content::load(findings, i, Detail::Full), &load_charts(load, &palette)))
         }
-        (section(&components::cpu(&loads, Detail::Full), &cpu_charts(&loads, &palette)))
-        (section(&components::memory(findings, &loads, Detail::Full), &memory_charts(&loads, &palette)))
+        (section(&components::cpu(findings, &loads, Detail::Full), &cpu_charts(&loads, &palette)))
+        @if let Some(pods) = pods::top(findings, &loads) { (section(&pods, &no_charts)) }
+        @if let Some(published) = published::published(findings, Detail::Full) { (section(&published, &no_charts)) }
         (section(&content::proof(findings, Detail::Full), &no_charts))
-        @if let Some(published) = content::published(findings) { (section(&published, &no_charts)) }
+        (section(&components::memory(findings, &loads, Detail::Full), &memory_charts(&loads, &palette)))
+        @if let Some(settled) = settled::settled(findings) { (section(&settled, &settled_charts(findings, &palette))) }
         (section(&content::trials(findings), &no_charts))
         (section(&content::machine(findings), &no_charts))
         (section(&content::reading(), &no_charts))
@@ -91,6 +94,10 @@ fn cpu_charts(loads: &[&LoadFindings], palette: &Palette) -> Markup {
 
 fn memory_charts(loads: &[&LoadFindings], palette: &Palette) -> Markup {
     markup! { @for load in loads { div.charts { (charts::memory(load, palette)) } } }
+}
+
+fn settled_charts(findings: &Findings, palette: &Palette) -> Markup {
+    markup! { div.charts { (charts::settled(findings, palette)) } }
 }
 
 /// A section with its charts between the introduction and the first table.

@@ -55,6 +55,7 @@ fn hue(role: &str) -> &'static str {
     match role {
         "application" => "application",
         "sidecar" | "node_proxy" | "waypoint" | "agent" => "proxy",
+        "database" => "database",
         "unattributed" => "unattributed",
         role if role.contains("gateway") => "gateway",
         _ => "other",

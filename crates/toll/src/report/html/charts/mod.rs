@@ -5,10 +5,12 @@ mod effects;
 mod frame;
 mod latency;
 mod memory;
+mod settled;
 mod throughput;
 
 pub(super) use cpu::cpu;
 pub(super) use effects::effects;
 pub(super) use latency::latency;
 pub(super) use memory::memory;
+pub(super) use settled::settled;
 pub(super) use throughput::throughput;
