@@ -112,7 +112,7 @@ pub(crate) struct Query {
     #[arg(long)]
     pub(crate) database: String,
     /// What to run; one text may hold several statements, which are then one transaction
-    #[arg(required = true)]
+    #[arg(required = true, allow_hyphen_values = true)]
     pub(crate) sql: Vec<String>,
 }
 
@@ -166,6 +166,18 @@ mod tests {
     fn the_configuration_in_the_help_is_valid() {
         let start = EXAMPLES.find("  {\"name\"").unwrap();
         serde_json::from_str::<crate::config::Config>(&EXAMPLES[start..]).unwrap();
+    }
+
+    #[test]
+    fn sql_may_begin_with_a_comment() {
+        let sql = "-- the seed\nSELECT 1";
+        let line =
+            ["toll-service", "query", "--socket", "/s", "--user", "u", "--database", "d", sql];
+        let Command::Query(query) = CommandLine::try_parse_from(line).unwrap().into_command()
+        else {
+            panic!("no query")
+        };
+        assert_eq!((query.sql, query.port), (vec![sql.to_owned()], 5432));
     }
 
     #[test]

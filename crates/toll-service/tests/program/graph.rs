@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::running::{Connection, Running, calling, calling_in_turn, exchange, plain, with};
+use crate::running::{Connection, HANG, Running, calling, calling_in_turn, exchange, plain, with};
 
 /// An address where nobody listens.
 fn dead_address() -> SocketAddr {
@@ -132,7 +132,9 @@ fn a_call_asks_what_was_asked() {
     let client = Running::start(&calling("client", server.local_addr().unwrap()));
     let asked = thread::spawn(move || {
         use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-        let mut stream = BufReader::new(server.accept().unwrap().0);
+        let stream = server.accept().unwrap().0;
+        stream.set_read_timeout(Some(HANG)).unwrap();
+        let mut stream = BufReader::new(stream);
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             stream.read_line(&mut head).unwrap();

@@ -94,6 +94,13 @@ impl Postgres {
         told["rows"].clone()
     }
 
+    /// What role `toll` ran in `database`, in order, as the server's log tells it before it runs.
+    pub fn statements(&self, database: &str) -> Vec<String> {
+        let log = log_in(self.folder.path());
+        let of_role = format!("toll@{database} LOG:  ");
+        log.lines().filter_map(|line| line.strip_prefix(&of_role)).map(str::to_owned).collect()
+    }
+
     /// What the `query` program does over the server's socket.
     pub fn query(&self, user: &str, database: &str, sql: &[&str]) -> std::process::Output {
         let (folder, port) = (self.folder.path().display().to_string(), self.port.to_string());
@@ -167,6 +174,7 @@ fn launch(programs: &Path, folder: &Path, port: u16) -> Child {
     let mut server = unprivileged(&programs.join("postgres"));
     server.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
     server.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-c", "fsync=off"]);
+    server.args(["-c", "log_statement=all", "-c", "log_line_prefix=%u@%d "]);
     server.stdout(Stdio::null()).stderr(log.expect("room for a log"));
     server.spawn().expect("the server can be started")
 }

@@ -9,6 +9,9 @@ use std::{fs, io};
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
+/// No answer takes as long, on however busy a machine.
+pub const HANG: Duration = Duration::from_secs(60);
+
 /// A service that runs until this is dropped.
 pub struct Running {
     pub process: Child,
@@ -150,6 +153,7 @@ impl Reply {
 /// Sends `requests`, the last of which closes the connection, and reads until the end.
 pub fn exchange(address: SocketAddr, requests: &str) -> Reply {
     let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(HANG)).expect("a time limit");
     stream.write_all(requests.as_bytes()).expect("it reads");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("it answers in text");

@@ -212,7 +212,7 @@ impl Problem {
             }
             Self::BuiltInOnly { key, .. } => format!("remove `{key}`, or remove `command`"),
             Self::SameName { .. } => {
-                "rename one of them: the pods of several replicas are `NAME-1`, `NAME-2`, ..."
+                "rename one of them;\nthe pods of several replicas are `NAME-1`, `NAME-2`, ..."
                     .into()
             }
             Self::CallsDatabase { database } => {
