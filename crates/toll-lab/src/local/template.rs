@@ -62,7 +62,7 @@ impl Template {
         // The same order of texts on every machine.
         let locale = ["--locale=C", "--encoding=UTF8", "-U", SUPERUSER];
         run("initdb", &[auth.as_slice(), &locale].concat(), "")?;
-        run("postgres", &["--single", "-j", "-c", "exit_on_error=on"], postgres::PREPARATION)
+        run("postgres", &["--single", "-c", "exit_on_error=on"], postgres::PREPARATION)
     }
 
     /// Copies the cluster to `data`, a new folder, for `user`.

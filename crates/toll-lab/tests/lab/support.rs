@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns};
 use tempfile::TempDir;
 use toll_lab::{
     BuiltIn, DataPlane, Deployment, Environment, Isolation, Lab, LoadProcess, LocalOptions, Mtls,
-    NextLine, Program, Runtime, Service, SidecarProxy, survey,
+    NextLine, Postgres, Program, Queries, Runtime, Service, SidecarProxy, survey,
 };
 
 /// Returns from the test with a line that the test run counts.
@@ -43,6 +44,8 @@ pub fn is_possible(isolation: Isolation) -> bool {
 pub struct TestLab {
     pub lab: Lab,
     pub folder: TempDir,
+    /// What the lab's user sets to leave.
+    pub interrupt: Arc<AtomicBool>,
 }
 
 impl TestLab {
@@ -71,7 +74,8 @@ impl TestLab {
             interrupt: Arc::default(),
         };
         change(&mut options);
-        Self { lab: Lab::local(options).unwrap(), folder }
+        let interrupt = Arc::clone(&options.interrupt);
+        Self { lab: Lab::local(options).unwrap(), folder, interrupt }
     }
 
     pub fn up(&self, deployment: &Deployment) -> Environment {
@@ -104,6 +108,40 @@ pub fn chain(ports: [u16; 2], work: Duration) -> Deployment {
     }
 }
 
+/// `ingress`, a gateway, calls `customer` calls `person` calls `name`, which asks `postgres` for its two rows.
+pub fn customer(ports: [u16; 5]) -> Deployment {
+    let [ingress, customer, person, name, postgres] = ports;
+    let relay = || built_in_and(|service| service.relay = true);
+    let name_service = built_in_and(|service| {
+        service.queries = Some(Queries {
+            database: "postgres".into(),
+            connections: 3,
+            read: "SELECT id, name FROM customers WHERE id <= 2 ORDER BY id".into(),
+            write: Some("INSERT INTO customers (name) VALUES ($1::text::json->>'name')".into()),
+        });
+    });
+    let database = Program::Postgres(Postgres { seed: SEED.into(), written: Some(WRITTEN.into()) });
+    Deployment {
+        name: "original".into(),
+        entry: "ingress".into(),
+        services: vec![
+            service("ingress", ingress, &["customer"], Program::Gateway),
+            service("customer", customer, &["person"], relay()),
+            service("person", person, &["name"], relay()),
+            service("name", name, &["postgres"], name_service),
+            service("postgres", postgres, &[], database),
+        ],
+        data_plane: DataPlane::Bare,
+    }
+}
+
+const SEED: &str = "
+    -- Two to read; what is written comes behind them.
+    CREATE TABLE customers (id serial PRIMARY KEY, name text NOT NULL);
+    INSERT INTO customers (name) VALUES ('Ada'), ('Émile');";
+
+const WRITTEN: &str = "SELECT count(*), count(DISTINCT name) FROM customers WHERE id > 2";
+
 /// One service that is a shell script.
 pub fn script(port: u16, script: &str) -> Deployment {
     let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
@@ -127,15 +165,21 @@ fn service(name: &str, port: u16, calls: &[&str], program: Program) -> Service {
 }
 
 fn built_in(work: Duration) -> Program {
-    Program::BuiltIn(BuiltIn {
+    built_in_and(|service| service.work = work)
+}
+
+fn built_in_and(change: impl FnOnce(&mut BuiltIn)) -> Program {
+    let mut service = BuiltIn {
         runtime: Runtime::Native,
-        work,
+        work: Duration::ZERO,
         reply_bytes: 5,
         status: 200,
         relay: false,
         queries: None,
         stall: None,
-    })
+    };
+    change(&mut service);
+    Program::BuiltIn(service)
 }
 
 /// Different ports that nobody listens on.
