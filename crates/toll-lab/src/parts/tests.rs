@@ -214,3 +214,123 @@ fn two_runs_that_fetch_at_once_both_get_the_published_envoy_and_leave_only_it() 
     }
     assert_eq!(machine.cached(), ["envoy"]);
 }
+
+/// Two programs that speak as a server of this version does.
+fn put_postgres(programs: &Path, version: &str) {
+    fs::create_dir_all(programs).unwrap();
+    script(&programs.join("initdb"), "exit 0");
+    script(&programs.join("postgres"), &format!("echo 'postgres (PostgreSQL) {version} (Debian)'"));
+}
+
+#[test]
+fn the_postgres_that_a_variable_names_wins_and_an_old_one_is_refused() {
+    let mut machine = Machine::empty();
+    put_postgres(&machine.around.system_postgres.join("16/bin"), "16.4");
+    let own = machine.root.path().join("own");
+    put_postgres(&own, "15.1");
+    machine.around.postgres = Some(own.clone());
+    let part = postgres::find(&machine.around, Fetch::Forbidden).unwrap();
+    assert_eq!((part.path, part.version.as_str()), (own.join("postgres"), "15.1"));
+    put_postgres(&own, "13.9");
+    let error = postgres::find(&machine.around, Fetch::Allowed).unwrap_err();
+    assert!(error.to_string().ends_with("has version 13.9, and 14 is the oldest that will do"));
+}
+
+#[test]
+fn a_fetched_postgres_wins_over_the_newest_of_the_system() {
+    let machine = Machine::empty();
+    for (folder, version) in [("9.6", "9.6.1"), ("13", "13.2"), ("15", "15.18"), ("16", "16.4")] {
+        put_postgres(&machine.around.system_postgres.join(folder).join("bin"), version);
+    }
+    // What packages leave behind when a server is removed.
+    fs::create_dir_all(machine.around.system_postgres.join("17/bin")).unwrap();
+    let find = || postgres::find(&machine.around, Fetch::Forbidden).unwrap();
+    assert_eq!((find().source, find().version.as_str()), (Source::System, "16.4"));
+    put_postgres(&postgres::cached_at(machine.cache()).join("bin"), "17.11");
+    assert_eq!((find().source, find().version.as_str()), (Source::Cache, "17.11"));
+}
+
+#[test]
+fn without_postgres_and_maven_both_are_missing_in_turn() {
+    let machine = Machine::empty();
+    let missing = postgres::find(&machine.around, Fetch::Forbidden).unwrap_err();
+    assert!(matches!(missing, PartError::Missing { part: MissingPart::Postgres }));
+    assert!(missing.help().unwrap().contains("`toll doctor --fetch`"));
+    let error = postgres::find(&machine.around, Fetch::Allowed).unwrap_err();
+    assert!(matches!(error, PartError::NoMaven), "{error:?}");
+}
+
+/// A stand-in for `mvn ... -DoutputDirectory=DIR` that puts these bytes there under the name of each jar.
+const FAKE_MAVEN_WITH_ANOTHER_JAR: &str = r#"
+for a in "$@"; do case "$a" in -DoutputDirectory=*) at="${a#*=}";; esac; done
+for m in amd64 arm64v8; do
+printf 'not the jar' > "$at/embedded-postgres-binaries-linux-$m-17.11.0.jar"
+done"#;
+
+#[test]
+fn a_jar_that_is_not_the_published_one_is_caught_by_its_checksum_and_leaves_nothing() {
+    let machine = Machine::empty().with_script("mvn", FAKE_MAVEN_WITH_ANOTHER_JAR);
+    let error = postgres::find(&machine.around, Fetch::Allowed).unwrap_err();
+    assert!(matches!(error, PartError::WrongChecksum { .. }), "{error:?}");
+    assert_eq!(fs::read_dir(machine.cache()).unwrap().count(), 0);
+}
+
+#[test]
+fn failures_of_maven_with_different_remedies_are_told_apart() {
+    let offline = "[ERROR] Failed to execute goal ...:copy: Unknown host: repository\n[ERROR]\n";
+    let other = "[WARNING] old\n[ERROR] Could not find artifact a:b\n[ERROR] [Help 1] ...";
+    assert!(matches!(jar::failure(offline), PartError::Offline { .. }));
+    assert_eq!(jar::failure(other).to_string(), "mvn failed: [ERROR] Could not find artifact a:b");
+}
+
+#[test]
+fn java_is_that_of_java_home_before_that_of_path_and_must_be_17() {
+    let says = |version: &str| format!("echo 'openjdk version \"{version}\"' >&2");
+    let mut machine = Machine::empty().with_script("java", &says("21.0.2"));
+    assert_eq!(java::find(&machine.around).unwrap().version, "21.0.2");
+    let home = machine.root.path().join("jdk");
+    fs::create_dir_all(home.join("bin")).unwrap();
+    script(&home.join("bin/java"), &says("11.0.9"));
+    machine.around.java_home = Some(home);
+    let error = java::find(&machine.around).unwrap_err();
+    assert!(error.to_string().ends_with("has version 11.0.9, and 17 is the oldest that will do"));
+}
+
+fn put_jar(path: &Path, manifest: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut jar = zip::ZipWriter::new(File::create(path).unwrap());
+    jar.start_file("META-INF/MANIFEST.MF", zip::write::SimpleFileOptions::default()).unwrap();
+    io::Write::write_all(&mut jar, manifest.as_bytes()).unwrap();
+    jar.finish().unwrap();
+}
+
+#[test]
+fn the_spring_service_is_found_where_its_build_puts_it_with_spring_boots_version() {
+    let mut machine = Machine::empty();
+    let missing = spring::find(&machine.around).unwrap_err();
+    assert!(missing.help().unwrap().contains("mvn -q -B -f services/spring/pom.xml package"));
+    let built = machine.root.path().join("sources/services/spring/target/toll-spring.jar");
+    put_jar(&built, "Manifest-Version: 1.0\r\nSpring-Boot-Version: 4.1.0\r\n");
+    let part = spring::find(&machine.around).unwrap();
+    assert_eq!((part.path, part.version.as_str(), part.source), (built, "4.1.0", Source::Built));
+    let other = machine.root.path().join("other.jar");
+    put_jar(&other, "Manifest-Version: 1.0\n");
+    machine.around.spring = Some(other);
+    assert!(matches!(spring::find(&machine.around), Err(PartError::NotThePart { .. })));
+}
+
+#[test]
+#[ignore = "downloads the jar, 15 MB, unless Maven has it"]
+fn two_runs_that_fetch_postgres_at_once_both_get_the_published_one_and_leave_only_it() {
+    let mut machine = Machine::empty();
+    machine.around.path = std::env::var_os("PATH").unwrap();
+    let fetch = || postgres::find(&machine.around, Fetch::Allowed).unwrap();
+    let parts = std::thread::scope(|scope| {
+        [scope.spawn(fetch), scope.spawn(fetch)].map(|t| t.join().unwrap())
+    });
+    for part in parts {
+        assert_eq!((part.source, part.version.as_str()), (Source::Fetched, "17.11"));
+    }
+    let left: Vec<_> = fs::read_dir(machine.cache()).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(left, [postgres::cached_at(machine.cache())]);
+}
