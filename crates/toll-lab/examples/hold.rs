@@ -1,7 +1,7 @@
-//! Brings a client and a server up at the isolation level of the first argument, says so, and stays: the
-//! process that the tests of clean-up kill.
+//! Brings a client and a server up at the isolation level of the first argument, and a database when there is a
+//! folder of PostgreSQL's programs; says so, and stays: the process that the tests of clean-up kill.
 //!
-//! `hold LEVEL SERVICE_PROGRAM FOLDER`
+//! `hold LEVEL SERVICE_PROGRAM FOLDER [POSTGRES]`
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,41 +9,51 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toll_lab::{
-    BuiltIn, DataPlane, Deployment, Isolation, Lab, LocalOptions, Program, Runtime, Service,
+    BuiltIn, DataPlane, Deployment, Isolation, Lab, LocalOptions, Postgres, Program, Runtime,
+    Service,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [level, service, folder] = &arguments[..] else {
-        return Err("hold LEVEL SERVICE_PROGRAM FOLDER".into());
-    };
+    let ([level, service, folder], postgres) = (match &arguments[..] {
+        [level, service, folder] => ([level, service, folder], None),
+        [level, service, folder, postgres] => ([level, service, folder], Some(postgres)),
+        _ => return Err("hold LEVEL SERVICE_PROGRAM FOLDER [POSTGRES]".into()),
+    });
     let folder = PathBuf::from(folder);
     let lab = Lab::local(LocalOptions {
         isolation: Isolation::ALL.into_iter().find(|known| known.to_string() == *level),
         service: vec![service.into()],
         load: vec!["sleep".into(), "600".into()],
         envoy: None,
-        postgres: None,
+        postgres: postgres.map(PathBuf::from),
         java: None,
         spring: None,
         realtime: false,
         work_dir: folder.join("lab"),
         interrupt: Arc::default(),
     })?;
-    let mut environment = lab.up(&deployment(), &folder.join("logs"))?;
+    let mut environment = lab.up(&deployment(postgres.is_some()), &folder.join("logs"))?;
     let _load = environment.start_load(b"")?;
     writeln!(std::io::stdout(), "up")?;
     std::thread::sleep(Duration::from_secs(600));
     Ok(environment.down()?)
 }
 
-fn deployment() -> Deployment {
+fn deployment(with_database: bool) -> Deployment {
+    let mut services = vec![service("client", 19_000, &["server"]), service("server", 19_999, &[])];
+    services.extend(with_database.then(database));
     Deployment {
         name: "held".into(),
         entry: "client".into(),
-        services: vec![service("client", 19_000, &["server"]), service("server", 19_999, &[])],
+        services,
         data_plane: DataPlane::Bare,
     }
+}
+
+fn database() -> Service {
+    let content = Postgres { seed: "CREATE TABLE held ()".into(), written: None };
+    Service { program: Program::Postgres(content), ..service("postgres", 19_432, &[]) }
 }
 
 fn service(name: &str, port: u16, calls: &[&str]) -> Service {

@@ -1,7 +1,6 @@
 //! Services over a real PostgreSQL behind a gateway, at each isolation level: it comes up seeded, its path is
 //! proven, and whatever ends it, nothing of it is left.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +11,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::support::{
-    TestLab, customer, drain, free_ports, in_mesh, is_possible, script, service_program, skip,
+    TestLab, Traces, customer, drain, free_ports, in_mesh, is_possible, postgres_programs, script,
+    servers_below, service_program, skip,
 };
 use toll_lab::parts::{self, Fetch};
 use toll_lab::{
@@ -25,12 +25,6 @@ const REQUESTS: u64 = 20;
 
 /// What the seed leaves for every GET to answer.
 const ROWS: &str = r#"[{\"id\":1,\"name\":\"Ada\"},{\"id\":2,\"name\":\"Émile\"}]"#;
-
-/// The folder of PostgreSQL's programs.
-fn postgres() -> Option<PathBuf> {
-    let server = parts::postgres(Fetch::Forbidden).ok()?.path;
-    server.parent().map(Path::to_owned)
-}
 
 /// A lab whose load sends [`REQUESTS`] to the address in its plan, each over a new connection.
 fn lab(isolation: Isolation, service: &Path, [envoy, postgres]: [PathBuf; 2]) -> TestLab {
@@ -48,7 +42,7 @@ macro_rules! with_parts_at {
     ($level:expr) => {{
         let Some(service) = service_program() else { skip!("toll-service is not built") };
         let Some(envoy) = parts::envoy(Fetch::Forbidden).ok() else { skip!("there is no Envoy") };
-        let Some(postgres) = postgres() else { skip!("there is no PostgreSQL") };
+        let Some(postgres) = postgres_programs() else { skip!("there is no PostgreSQL") };
         if !is_possible($level) {
             skip!("isolation level {} is not possible here", $level);
         }
@@ -79,9 +73,10 @@ fn comes_up_proven_and_leaves_nothing(lab: &TestLab, deployment: &Deployment) {
     let proof = environment.close_proof(traffic).unwrap();
     assert!(proof.holds(), "{:#?}", proof.claims.iter().filter(|c| !c.holds).collect::<Vec<_>>());
     assert_every_component_is_counted(&mut environment, deployment);
-    let traces = Traces::of_servers_of(lab);
+    let traces = Traces::of_servers_below(lab.folder.path());
     environment.down().unwrap();
-    traces.assert_gone(lab);
+    traces.assert_gone();
+    assert_only_the_template_is_left(lab);
 }
 
 fn assert_every_component_is_counted(environment: &mut Environment, deployment: &Deployment) {
@@ -98,54 +93,11 @@ fn assert_every_component_is_counted(environment: &mut Environment, deployment: 
     }
 }
 
-/// What of the servers of one lab could stay in the system. Other programs of this machine have their own.
-struct Traces {
-    processes: Vec<i32>,
-    /// Files of POSIX shared memory.
-    files: BTreeSet<PathBuf>,
-}
-
-impl Traces {
-    fn of_servers_of(lab: &TestLab) -> Self {
-        let processes = servers_of(lab);
-        assert!(!processes.is_empty(), "a server runs");
-        let files = processes.iter().flat_map(|pid| shared_files_of(*pid)).collect();
-        Self { processes, files }
-    }
-
-    fn assert_gone(&self, lab: &TestLab) {
-        assert_eq!(servers_of(lab), [0; 0], "processes");
-        let segments = segments_made_by(&self.processes);
-        assert!(segments.is_empty(), "segments of shared memory: {segments:?}");
-        assert!(!self.files.iter().any(|file| file.exists()), "{:?}", self.files);
-        let folders = fs::read_dir(lab.folder.path().join("lab")).unwrap().flatten();
-        let names: Vec<_> = folders.map(|entry| entry.file_name()).collect();
-        assert_eq!(names.len(), 1, "the template alone: {names:?}");
-    }
-}
-
-/// The processes that work in a data directory of the lab.
-fn servers_of(lab: &TestLab) -> Vec<i32> {
-    let works_below = |pid: &i32| {
-        let cwd = fs::read_link(format!("/proc/{pid}/cwd"));
-        cwd.is_ok_and(|cwd| cwd.starts_with(lab.folder.path()))
-    };
-    let pids = fs::read_dir("/proc").unwrap().flatten();
-    pids.filter_map(|e| e.file_name().to_str()?.parse().ok()).filter(works_below).collect()
-}
-
-fn shared_files_of(pid: i32) -> Vec<PathBuf> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let paths = maps.lines().filter_map(|line| line.find("/dev/shm/").map(|at| line[at..].into()));
-    paths.collect()
-}
-
-/// Ids of System V shared memory, by the process that made it: fields 2 and 5 of `/proc/sysvipc/shm`.
-fn segments_made_by(pids: &[i32]) -> Vec<String> {
-    let text = fs::read_to_string("/proc/sysvipc/shm").unwrap();
-    let fields = text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let made = fields.filter(|fields| pids.iter().any(|pid| fields[4] == pid.to_string()));
-    made.map(|fields| fields[1].to_owned()).collect()
+/// Nothing of the environments; of the template the lab itself has a folder.
+fn assert_only_the_template_is_left(lab: &TestLab) {
+    let folders = fs::read_dir(lab.folder.path().join("lab")).unwrap().flatten();
+    let names: Vec<_> = folders.map(|entry| entry.file_name()).collect();
+    assert_eq!(names.len(), 1, "{names:?}");
 }
 
 /// The ports of ingress, customer, person, name and PostgreSQL.
@@ -179,8 +131,8 @@ the_customer_graph! {
 fn is_named_when_killed_and_leaves_nothing(lab: &TestLab) {
     let mut environment = lab.up(&bare());
     assert!(environment.crashed().is_none());
-    let traces = Traces::of_servers_of(lab);
-    assert_eq!(segments_made_by(&traces.processes).len(), 1, "what is to be removed is there");
+    let traces = Traces::of_servers_below(lab.folder.path());
+    assert_eq!(traces.segments().len(), 1, "what is to be removed is there");
     kill(server_of(lab), Signal::SIGKILL).unwrap();
     let crash = loop {
         match environment.crashed() {
@@ -190,7 +142,8 @@ fn is_named_when_killed_and_leaves_nothing(lab: &TestLab) {
     };
     assert!(crash.contains("postgres database ended by itself with signal SIGKILL"), "{crash}");
     environment.down().unwrap();
-    traces.assert_gone(lab);
+    traces.assert_gone();
+    assert_only_the_template_is_left(lab);
 }
 
 /// The server's main process, by the file that it keeps in its data directory.
@@ -229,12 +182,13 @@ fn two_environments_with_databases_are_up_at_once() {
             20
         );
     }
-    let traces = Traces::of_servers_of(&lab);
+    let traces = Traces::of_servers_below(lab.folder.path());
     first.down().unwrap();
     assert!(second.crashed().is_none());
     assert!(send_requests(&mut second).iter().all(|line| line.contains(ROWS)));
     second.down().unwrap();
-    traces.assert_gone(&lab);
+    traces.assert_gone();
+    assert_only_the_template_is_left(&lab);
 }
 
 #[test]
@@ -315,7 +269,7 @@ fn a_seed_that_the_server_refuses_is_quoted_and_nothing_stays_up() {
     let error = refusal(&lab, &deployment).to_string();
     assert!(error.starts_with("the postgres database cannot be asked: "), "{error}");
     assert!(error.contains("syntax error at or near \"TABEL\""), "{error}");
-    assert_eq!(servers_of(&lab), [0; 0]);
+    assert_eq!(servers_below(lab.folder.path()), [0; 0]);
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{is_possible, service_program, skip, target_folder};
+use crate::support::{
+    Traces, is_possible, open_folder, postgres_programs, service_program, skip, target_folder,
+};
 use toll_lab::Isolation;
 
 /// A toll in another process that holds a lab.
@@ -16,11 +18,12 @@ struct Held {
 }
 
 impl Held {
-    fn at(isolation: Isolation, service: &Path) -> Self {
-        let folder = tempfile::tempdir_in("/tmp").unwrap();
+    fn at(isolation: Isolation, service: &Path, postgres: Option<&Path>) -> Self {
+        let folder = open_folder();
         let program = target_folder().unwrap().join("examples/hold");
         let mut owner = Command::new(program)
             .args([isolation.to_string().as_ref(), service.as_os_str(), folder.path().as_os_str()])
+            .args(postgres)
             .stdout(Stdio::piped())
             .spawn()
             .expect("`cargo test` builds the example `hold`; with `--test` run `cargo build --examples` first");
@@ -73,16 +76,28 @@ fn cgroups_of(owner: u32) -> Vec<PathBuf> {
     groups.filter(|group| is_owners(group.file_name())).map(|group| group.path()).collect()
 }
 
+/// Without a database, and with one where there is PostgreSQL.
 fn nothing_outlives_its_owner(isolation: Isolation) {
+    nothing_is_left_by(isolation, None);
+    match postgres_programs() {
+        Some(postgres) => nothing_is_left_by(isolation, Some(&postgres)),
+        None => skip!("there is no PostgreSQL"),
+    }
+}
+
+fn nothing_is_left_by(isolation: Isolation, postgres: Option<&Path>) {
     let Some(service) = service_program() else { skip!("toll-service is not built") };
     if !is_possible(isolation) {
         skip!("isolation level {isolation} is not possible here");
     }
-    let mut held = Held::at(isolation, &service);
+    let mut held = Held::at(isolation, &service, postgres);
     let files = held.folder.path().join("lab");
     let (processes, cgroups) = (held.processes(), cgroups_of(held.owner.id()));
-    assert_eq!(processes.len(), 3, "client, server and load run");
-    assert_eq!(fs::read_dir(&files).unwrap().count(), 1);
+    // With a database: its server, and the folder of the template that it is a copy of.
+    let more = usize::from(postgres.is_some());
+    assert_eq!(processes.len(), 3 + more, "client, server and load run");
+    assert_eq!(fs::read_dir(&files).unwrap().count(), 1 + more);
+    let traces = postgres.map(|_| Traces::of_servers_below(held.folder.path()));
     held.kill();
     wait_until_gone(&processes);
     if cgroups.is_empty() {
@@ -91,6 +106,9 @@ fn nothing_outlives_its_owner(isolation: Isolation) {
     // Another test's lab may have cleaned already, so what is said is not compared.
     toll_lab::clean().unwrap();
     assert_eq!(fs::read_dir(&files).unwrap().count(), 0);
+    if let Some(traces) = traces {
+        traces.assert_gone();
+    }
     assert!(cgroups.iter().all(|group| !group.exists()), "{cgroups:?}");
 }
 

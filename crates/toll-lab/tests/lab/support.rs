@@ -1,5 +1,6 @@
 //! What the lab's integration tests share: the built-in service, deployments, visible skips.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns};
 use tempfile::TempDir;
+use toll_lab::parts::{self, Fetch};
 use toll_lab::{
     BuiltIn, DataPlane, Deployment, Environment, Isolation, Lab, LoadProcess, LocalOptions, Mtls,
     NextLine, Postgres, Program, Queries, Runtime, Service, SidecarProxy, survey,
@@ -28,6 +30,12 @@ pub fn service_program() -> Option<PathBuf> {
     let built = || Some(target_folder()?.join("toll-service"));
     let program = std::env::var_os("TOLL_SERVICE").map(PathBuf::from).or_else(built)?;
     program.is_file().then_some(program)
+}
+
+/// The folder of PostgreSQL's programs.
+pub fn postgres_programs() -> Option<PathBuf> {
+    let server = parts::postgres(Fetch::Forbidden).ok()?.path;
+    server.parent().map(Path::to_owned)
 }
 
 /// The folder of this profile's programs: tests are one below it.
@@ -88,7 +96,7 @@ impl TestLab {
 }
 
 /// A new folder that every user can enter.
-fn open_folder() -> TempDir {
+pub fn open_folder() -> TempDir {
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::Permissions::from_mode(0o755);
     tempfile::Builder::new().prefix("toll-").permissions(mode).tempdir_in("/tmp").unwrap()
@@ -219,4 +227,56 @@ pub fn in_network_of<T: Send + 'static>(pid: u32, act: impl FnOnce() -> T + Send
         act()
     };
     std::thread::spawn(enter_and_act).join().unwrap()
+}
+
+/// What of the database servers of one lab could stay in the system. Other programs of this machine have their own.
+pub struct Traces {
+    folder: PathBuf,
+    processes: Vec<i32>,
+    /// Files of POSIX shared memory.
+    files: BTreeSet<PathBuf>,
+}
+
+impl Traces {
+    pub fn of_servers_below(folder: &Path) -> Self {
+        let processes = servers_below(folder);
+        assert!(!processes.is_empty(), "a server runs");
+        let files = processes.iter().flat_map(|pid| shared_files_of(*pid)).collect();
+        Self { folder: folder.to_owned(), processes, files }
+    }
+
+    /// Ids of System V shared memory that they made.
+    pub fn segments(&self) -> Vec<String> {
+        segments_made_by(&self.processes)
+    }
+
+    pub fn assert_gone(&self) {
+        assert_eq!(servers_below(&self.folder), [0; 0], "processes");
+        assert_eq!(self.segments(), [""; 0], "segments of shared memory");
+        assert!(!self.files.iter().any(|file| file.exists()), "{:?}", self.files);
+    }
+}
+
+/// The processes that work in a folder below this one.
+pub fn servers_below(folder: &Path) -> Vec<i32> {
+    let works_below = |pid: &i32| {
+        let cwd = fs::read_link(format!("/proc/{pid}/cwd"));
+        cwd.is_ok_and(|cwd| cwd.starts_with(folder))
+    };
+    let pids = fs::read_dir("/proc").unwrap().flatten();
+    pids.filter_map(|e| e.file_name().to_str()?.parse().ok()).filter(works_below).collect()
+}
+
+fn shared_files_of(pid: i32) -> Vec<PathBuf> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let paths = maps.lines().filter_map(|line| line.find("/dev/shm/").map(|at| line[at..].into()));
+    paths.collect()
+}
+
+/// Ids of System V shared memory, by the process that made it: fields 2 and 5 of `/proc/sysvipc/shm`.
+fn segments_made_by(pids: &[i32]) -> Vec<String> {
+    let text = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    let fields = text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let made = fields.filter(|fields| pids.iter().any(|pid| fields[4] == pid.to_string()));
+    made.map(|fields| fields[1].to_owned()).collect()
 }
