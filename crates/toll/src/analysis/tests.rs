@@ -1,5 +1,7 @@
 //! Findings from runs made up here: every number is known beforehand.
 
+mod chain;
+
 use toll_lab::{
     Component, ComponentSample, DataPlane, Deployment, HostSample, MemorySample, Proof, Reading,
     Role, Sample,

@@ -13,6 +13,10 @@ use super::wording::load_title;
 pub(super) fn cpu(findings: &Findings, loads: &[&LoadFindings], detail: Detail) -> Section {
     let text = "CPU time by component, mean over blocks; changes are paired within blocks. What toll and the load generator use, and what no component owns (interrupts, kernel threads, other programs), is not counted in CPU per request.";
     let mut pieces = vec![Piece::Text(text.into())];
+    if loads.iter().flat_map(|l| &l.variants).any(|v| v.traversals.is_some()) {
+        let text = "A traversal is one way through one sidecar, in or out, as the proof of path counted them.";
+        pieces.push(Piece::Text(text.into()));
+    }
     for load in loads {
         let of_load = cpu_pieces(findings, load, detail);
         if !of_load.is_empty() {
@@ -29,8 +33,10 @@ fn cpu_pieces(findings: &Findings, load: &LoadFindings, detail: Detail) -> Vec<P
         return cpu_table(load, detail).into_iter().map(Piece::Table).collect();
     }
     let mut pieces = payers::pieces(load, &findings.baseline, is_by_role(load, detail));
-    let idle = component_table(load, vec![idle_group(idle_parts(load, detail))]);
-    pieces.extend(idle.map(Piece::Table));
+    if let Some(idle) = component_table(load, vec![idle_group(idle_parts(load, detail))]) {
+        pieces.push(Piece::Heading(format!("Without load, before {}", load.name)));
+        pieces.push(Piece::Table(idle));
+    }
     pieces
 }
 

@@ -3,10 +3,10 @@
 use crate::analysis::findings::{HeySummary, LoadFindings, Step};
 
 use super::figures::{Quantity, Scale, figure, rounded, verbatim};
-use super::table::{Cell, Group, Piece, Table, figures, words};
+use super::table::{Cell, Group, Piece, Table, bars, figures, words};
 
 /// Width of the longest bar of the histogram.
-const BAR: f64 = 24.0;
+const BAR: f64 = 28.0;
 
 /// The summary that hey prints of a closed loop, of every variant that has one.
 pub(super) fn pieces(load: &LoadFindings) -> Vec<Piece> {
@@ -16,10 +16,11 @@ pub(super) fn pieces(load: &LoadFindings) -> Vec<Piece> {
         return vec![];
     }
     vec![
-        Piece::Heading(format!("As hey sums it up: {}", load.name)),
-        Piece::Text("All valid trials of a variant as one load; times run from sending a request to the end of its answer.".into()),
+        Piece::Heading(format!("As hey sums up all valid trials: {}", load.name)),
         Piece::Table(summary(&all)),
+        Piece::Heading(format!("Response time histogram: {}", load.name)),
         Piece::Table(histogram(&all)),
+        Piece::Heading(format!("Details: {}", load.name)),
         Piece::Table(details(&all)),
     ]
 }
@@ -100,11 +101,9 @@ fn histogram(all: &[Summary<'_>]) -> Table {
                 Cell::from(bar(*count)),
             ]
         };
-        let title = Some(format!("response time histogram of {variant}"));
-        Group { title, rows: h.histogram.iter().map(row).collect() }
+        Group { title: Some((*variant).into()), rows: h.histogram.iter().map(row).collect() }
     };
-    let columns =
-        vec![figures(format!("up to, {}", scale.unit())), figures("responses"), words("")];
+    let columns = vec![figures(format!("up to, {}", scale.unit())), figures("responses"), bars()];
     Table { columns, groups: all.iter().map(group).collect() }
 }
 
@@ -114,7 +113,7 @@ fn details(all: &[Summary<'_>]) -> Table {
         vec![Cell::from(&s.name), time(s.average_s), time(s.fastest_s), time(s.slowest_s)]
     };
     let group = |(variant, h): &Summary<'_>| Group {
-        title: Some(format!("details of {variant}")),
+        title: Some((*variant).into()),
         rows: h.details.iter().map(row).collect(),
     };
     let columns = vec![words(""), figures("average"), figures("fastest"), figures("slowest")];

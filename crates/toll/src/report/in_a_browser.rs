@@ -15,7 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::html;
-use super::tests::{edges, mesher};
+use super::tests::{customer_360, edges, mesher};
 
 /// A start takes under a second; on a busy machine it may take ten times as long.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -187,8 +187,8 @@ fn framed(page: &str) -> String {
     document.into_string()
 }
 
-fn pages() -> [String; 2] {
-    [html(&mesher()), html(&edges())]
+fn pages() -> [String; 3] {
+    [html(&mesher()), html(&edges()), html(&customer_360())]
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn the_page_says_nothing_on_the_console_and_asks_nobody_for_anything() {
 #[test]
 fn a_page_that_fails_and_one_that_fetches_would_be_noticed() {
     let Some(browser) = Browser::found() else { return };
-    let [page, _] = pages();
+    let [page, ..] = pages();
     let bad = "<script>console.error(1)</script><img src=http://x.test/></body>";
     let seen = browser.open(&page.replace("</body>", bad), LIGHT);
     assert_eq!(seen.console.len(), 1, "{:?}", seen.console);
@@ -239,7 +239,7 @@ fn a_page_that_is_too_wide_and_an_empty_chart_would_be_noticed() {
 #[test]
 fn the_page_is_dark_where_dark_is_asked_for() {
     let Some(browser) = Browser::found() else { return };
-    let [page, _] = pages();
+    let [page, ..] = pages();
     let brightness = |scheme| browser.layouts(&page, scheme)[0].brightness;
     let (light, dark) = (brightness(LIGHT), brightness(DARK));
     assert!(light > 600 && dark < 150, "light {light}, dark {dark}");

@@ -69,7 +69,7 @@ fn rendered_table(table: &Table) -> String {
 
 fn rule(column: &Column) -> &'static str {
     match column.kind {
-        Kind::Words => "---",
+        Kind::Words | Kind::Bars => "---",
         Kind::Figures => "---:",
     }
 }

@@ -46,14 +46,19 @@ pub(super) fn of_memory(memory: &[MemorySeries]) -> Vec<Part> {
 
 /// Parts of one role side by side, roles in the order in which a request meets them.
 pub(super) fn by_role(mut parts: Vec<Part>) -> Vec<Part> {
-    parts.sort_by_key(|part| match part.role.as_str() {
+    parts.sort_by_key(|part| place(&part.role));
+    parts
+}
+
+/// Where a role stands among the others.
+pub(super) fn place(role: &str) -> usize {
+    match role {
         role if role.contains("gateway") => 0,
         "application" => 1,
         "database" => 3,
         role if is_counted(role) => 2,
         _ => 4,
-    });
-    parts
+    }
 }
 
 /// One part a role, in the order in which the roles come.

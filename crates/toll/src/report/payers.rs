@@ -25,7 +25,10 @@ pub(super) fn pieces(load: &LoadFindings, baseline: &str, by_role: bool) -> Vec<
         pieces.extend(sentence(attribution).map(Piece::Text));
         pieces.push(Piece::Table(table(load, attribution, baseline, by_role)));
     }
-    pieces.extend(traversals(load));
+    if let Some(table) = traversals(load) {
+        pieces.push(Piece::Heading(format!("What a sidecar and a traversal cost: {}", load.name)));
+        pieces.push(Piece::Table(table));
+    }
     pieces
 }
 
@@ -149,7 +152,7 @@ impl Sheet {
 }
 
 /// What each sidecar costs for a request and for a traversal; none without sidecars.
-fn traversals(load: &LoadFindings) -> Option<Piece> {
+fn traversals(load: &LoadFindings) -> Option<Table> {
     let with: Vec<(&str, &TraversalCosts)> = load
         .variants
         .iter()
@@ -162,9 +165,9 @@ fn traversals(load: &LoadFindings) -> Option<Piece> {
     let unit = scale.unit();
     let columns = vec![
         words(""),
-        figures("CPU a request"),
+        figures("a request"),
         figures("traversals"),
-        figures("CPU a traversal"),
+        figures("a traversal"),
         figures(interval_title(&load.effects)),
     ];
     let group = |(variant, costs): &(&str, &TraversalCosts)| {
@@ -173,13 +176,11 @@ fn traversals(load: &LoadFindings) -> Option<Piece> {
             .iter()
             .map(|c| traversal_row(&format!("{} sidecar", c.pod), c, [scale, each], Tone::Neutral));
         let total = traversal_row("all sidecars", &costs.total, [scale, each], Tone::Sum);
-        let title = format!(
-            "{variant}, {unit} of CPU; traversals of a request as the proof of path counted them"
-        );
+        let title = format!("{variant}, {unit} of CPU");
         Group { title: Some(title), rows: lines.chain([total]).collect() }
     };
     let groups: Vec<Group> = with.iter().map(group).collect();
-    (!groups.is_empty()).then_some(Piece::Table(Table { columns, groups }))
+    (!groups.is_empty()).then_some(Table { columns, groups })
 }
 
 fn traversal_row(

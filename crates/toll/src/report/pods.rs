@@ -66,12 +66,12 @@ struct Sheet<'a> {
 impl Sheet<'_> {
     fn columns(&self) -> Vec<Column> {
         let mut columns = vec![words("")];
-        columns.extend(self.grouped.then(|| words("namespace")));
         columns.extend(self.variants.iter().map(|variant| figures(*variant)));
         for other in &self.others {
             let of = if self.others.len() > 1 { format!(" of {other}") } else { String::new() };
             columns.extend([figures(format!("change{of}")), figures(format!("in\u{a0}%{of}"))]);
         }
+        columns.extend(self.grouped.then(|| words("namespace")));
         columns
     }
 
@@ -96,7 +96,6 @@ impl Sheet<'_> {
         let of = |variant: &str| row.uses.iter().find(|u| u.variant == variant).and_then(&measured);
         let absent = || Cell::toned("–", Tone::Quiet);
         let mut cells = vec![Cell::from(&row.pod)];
-        cells.extend(self.grouped.then(|| Cell::toned(&row.group, Tone::Quiet)));
         for variant in &self.variants {
             cells.push(of(variant).map_or_else(absent, |m| scale.plain(m.mean.value).into()));
         }
@@ -107,6 +106,7 @@ impl Sheet<'_> {
             cells.push(difference.map_or_else(absent, |e| scale.signed(e.value).into()));
             cells.push(ratio.map_or_else(absent, |e| change(e.value).into()));
         }
+        cells.extend(self.grouped.then(|| Cell::from(&row.group)));
         if row.role == "total" {
             cells.iter_mut().for_each(|cell| cell.tone = Tone::Sum);
         }

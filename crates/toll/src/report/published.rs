@@ -1,10 +1,10 @@
 //! Turns published figures into tables beside the measured ones, with what was recomputed. Draws nothing.
 
-use crate::analysis::findings::{Derived, Findings, LoadFindings, RecomputedRow};
+use crate::analysis::findings::{Derived, Findings, LoadFindings, RecomputedRow, ReferenceRow};
 
 use super::content::{Detail, in_first_order, section};
 use super::figures::{Quantity, Scale, ratio, rounded, signed, verbatim, verbatim_column};
-use super::table::{Cell, Column, Group, Piece, Section, Table, Tone, figures, words};
+use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{ends, interval_title, load_title, range};
 
 /// Published figures beside the measured ones, ratios first; none when the study has none.
@@ -14,8 +14,8 @@ pub(super) fn published(findings: &Findings, detail: Detail) -> Option<Section> 
     )];
     for load in findings.loads.iter().filter(|l| has_published(l)) {
         pieces.push(Piece::Heading(load_title(load)));
-        pieces.push(Piece::Table(published_table(load, detail)));
-        pieces.extend(recomputed(load, detail));
+        pieces.extend(as_published(load, detail));
+        pieces.extend(recomputed(load));
     }
     if pieces.len() == 1 {
         return None;
@@ -29,10 +29,27 @@ fn has_published(load: &LoadFindings) -> bool {
     !(load.reference.is_empty() && load.recomputed.is_empty())
 }
 
-fn published_table(load: &LoadFindings, detail: Detail) -> Table {
-    let mut names = in_first_order(load.reference.iter().map(|r| r.figure.as_str()));
-    names.retain(|name| detail == Detail::Full || is_headline(name));
-    let groups = names.iter().map(|name| published_group(load, name)).collect();
+/// The figures for which the report has room, and how many there are besides.
+fn as_published(load: &LoadFindings, detail: Detail) -> Vec<Piece> {
+    let (shown, left): (Vec<&ReferenceRow>, Vec<&ReferenceRow>) =
+        load.reference.iter().partition(|row| detail == Detail::Full || is_headline(&row.figure));
+    let mut pieces = Vec::new();
+    if !shown.is_empty() {
+        pieces.push(Piece::Table(published_table(load, &shown)));
+    }
+    if !left.is_empty() {
+        let more = left.len();
+        pieces.push(Piece::Text(format!("{more} more published figures are in the HTML report.")));
+    }
+    pieces
+}
+
+fn published_table(load: &LoadFindings, shown: &[&ReferenceRow]) -> Table {
+    let titles: Vec<String> = shown.iter().map(|row| figure_title(&row.figure)).collect();
+    let groups = in_first_order(titles.iter().map(String::as_str))
+        .into_iter()
+        .map(|title| published_group(title, shown))
+        .collect();
     let columns = vec![
         words(""),
         figures("published ratio"),
@@ -44,8 +61,9 @@ fn published_table(load: &LoadFindings, detail: Detail) -> Table {
     Table { columns, groups }
 }
 
-fn published_group(load: &LoadFindings, figure: &str) -> Group {
-    let rows: Vec<_> = load.reference.iter().filter(|r| r.figure == figure).collect();
+fn published_group(title: &str, shown: &[&ReferenceRow]) -> Group {
+    let rows: Vec<&ReferenceRow> =
+        shown.iter().copied().filter(|row| figure_title(&row.figure) == title).collect();
     let scale = Scale::of(Quantity::Percent, rows.iter().filter_map(|r| r.measured));
     let absent = || Cell::toned("–", Tone::Quiet);
     let ratios = |e| ends(e).map(|(l, h)| range(&ratio(l), &ratio(h)));
@@ -55,19 +73,24 @@ fn published_group(load: &LoadFindings, figure: &str) -> Group {
         .zip(published)
         .map(|(row, published)| {
             vec![
-                Cell::from(&row.variant),
+                Cell::from(row_name(row)),
                 row.published_ratio.map_or_else(absent, |r| ratio(r).into()),
                 row.measured_ratio.map_or_else(absent, |r| ratio(r.value).into()),
                 row.measured_ratio.and_then(ratios).map_or_else(absent, Cell::from),
                 published.into(),
-                row.measured.map_or_else(
-                    || Cell::toned("did not run", Tone::Quiet),
-                    |m| scale.plain(m).into(),
-                ),
+                row.measured.map_or_else(did_not_run, |m| scale.plain(m).into()),
             ]
         })
         .collect();
-    Group { title: Some(figure_title(figure)), rows }
+    Group { title: Some(title.into()), rows }
+}
+
+/// The variant, with the pod before it where the figure is that of one.
+fn row_name(row: &ReferenceRow) -> String {
+    match row.figure.split_once('.') {
+        Some(("cpu_millicores" | "memory_mib", pod)) => format!("{pod}, {}", row.variant),
+        _ => row.variant.clone(),
+    }
 }
 
 /// Whether a brief report has room for it: figures by pod, and the percentiles between, fill pages.
@@ -87,71 +110,58 @@ fn figure_title(figure: &str) -> String {
     match figure.split_once('.') {
         None if figure == "throughput_per_s" => "throughput, requests/s".into(),
         Some(("latency_ms", statistic)) => format!("{statistic} latency, ms"),
-        Some(("cpu_millicores", pod)) => format!("CPU of {pod}, millicores"),
-        Some(("memory_mib", pod)) => format!("memory of {pod}, MiB"),
+        Some(("cpu_millicores", _)) => "CPU by pod, millicores".into(),
+        Some(("memory_mib", _)) => "memory by pod, MiB".into(),
         _ => figure.into(),
     }
 }
 
 /// What follows from the published figures beside what the source printed and what was measured here.
-fn recomputed(load: &LoadFindings, detail: Detail) -> Vec<Piece> {
+fn recomputed(load: &LoadFindings) -> Vec<Piece> {
     if load.recomputed.is_empty() {
         return vec![];
     }
-    let mut columns = vec![
+    let columns = vec![
         words(""),
         figures("printed"),
         figures("recomputed"),
         figures("measured here"),
         figures(interval_title(&load.effects)),
     ];
-    columns.extend(whys(detail));
     let of_variant = |variant: &str| Group {
         title: Some(variant.into()),
         rows: load
             .recomputed
             .iter()
             .filter(|row| row.variant == variant)
-            .map(|row| recomputed_row(row, detail))
+            .map(recomputed_row)
             .collect(),
     };
     let variants = in_first_order(load.recomputed.iter().map(|row| row.variant.as_str()));
     let groups = variants.into_iter().map(of_variant).collect();
     let heading = Piece::Heading(format!("Recomputed from the published figures: {}", load.name));
-    let mut pieces = vec![heading, Piece::Table(Table { columns, groups })];
-    if detail == Detail::Brief {
-        let why = |row: &RecomputedRow| {
-            Cell::toned(
-                format!("{}, {}: {}", row.variant, derived_name(row.derived), row.because),
-                Tone::Quiet,
-            )
-        };
-        pieces.push(Piece::List(load.recomputed.iter().map(why).collect()));
-    }
-    pieces
+    let why = |row: &RecomputedRow| {
+        let what = derived_name(row.derived);
+        Cell::toned(format!("{}, {what}: {}", row.variant, row.because), Tone::Quiet)
+    };
+    let whys = Piece::List(load.recomputed.iter().map(why).collect());
+    vec![heading, Piece::Table(Table { columns, groups }), whys]
 }
 
-/// A terminal has no room for sentences in a sixth column.
-fn whys(detail: Detail) -> Option<Column> {
-    (detail == Detail::Full).then(|| words("why"))
-}
-
-fn recomputed_row(row: &RecomputedRow, detail: Detail) -> Vec<Cell> {
+fn recomputed_row(row: &RecomputedRow) -> Vec<Cell> {
     let absent = || Cell::toned("–", Tone::Quiet);
     let is_change = is_change(row.derived);
     let given =
         |value: f64| if is_change { signed(value, verbatim(value)) } else { verbatim(value) };
     let shown = |value: f64| if is_change { signed(value, rounded(value)) } else { rounded(value) };
     let interval = row.measured.and_then(ends);
-    let mut cells = vec![
+    vec![
         Cell::from(derived_title(row.derived)),
         row.printed.map_or_else(absent, |printed| given(printed).into()),
         given(row.recomputed).into(),
-        row.measured.map_or_else(|| did_not_run(), |e| shown(e.value).into()),
+        row.measured.map_or_else(did_not_run, |e| shown(e.value).into()),
         interval.map_or_else(absent, |(l, h)| range(&shown(l), &shown(h)).into()),
-    ];
-    cells.extend(whys(detail).map(|_| Cell::from(&row.because)));
-    cells
+    ]
 }
 
 fn did_not_run() -> Cell {

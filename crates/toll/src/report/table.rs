@@ -48,6 +48,8 @@ pub(super) enum Kind {
     Words,
     /// Flush right, never wrapped.
     Figures,
+    /// Bars of blocks: flush left, never wrapped.
+    Bars,
 }
 
 /// The content of one place in a table.
@@ -105,4 +107,9 @@ pub(super) fn words(title: impl Into<String>) -> Column {
 /// A column of figures.
 pub(super) fn figures(title: impl Into<String>) -> Column {
     Column { title: title.into(), kind: Kind::Figures }
+}
+
+/// A column of bars without a title.
+pub(super) fn bars() -> Column {
+    Column { title: String::new(), kind: Kind::Bars }
 }

@@ -131,7 +131,7 @@ impl Page {
         let pad = " ".repeat(width.saturating_sub(length(text)));
         let toned = self.toned(text, tone);
         match kind {
-            Kind::Words => toned + &pad,
+            Kind::Words | Kind::Bars => toned + &pad,
             Kind::Figures => pad + &toned,
         }
     }

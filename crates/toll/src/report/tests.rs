@@ -64,8 +64,42 @@ fn hostile() -> Findings {
     fixture(&text.replace("istio", inside).replace("client sidecar", inside))
 }
 
+/// The same with every estimate of the chain's own tables left undefined.
+fn undefined_chain() -> Findings {
+    let text = serde_json::to_string(&customer_360()).unwrap();
+    let mut findings = fixture(&text);
+    let gone = Estimate { value: f64::NAN, low: f64::NAN, high: f64::NAN, level: 0.95, blocks: 0 };
+    for load in &mut findings.loads {
+        for attribution in &mut load.attribution {
+            let sums = attribution.counted.iter_mut().chain(&mut attribution.whole);
+            attribution.parts.iter_mut().chain(sums).for_each(|line| line.change = gone);
+        }
+        for pod in load.top_pods.iter_mut().flat_map(|row| &mut row.uses) {
+            pod.cpu_millicores.iter_mut().for_each(|m| (m.mean, m.ratio) = (gone, Some(gone)));
+        }
+        for variant in &mut load.variants {
+            variant.traversals.iter_mut().for_each(|t| t.total.per_traversal_us = Some(gone));
+            variant.hey.iter_mut().for_each(|hey| hey.average_s = f64::NAN);
+        }
+        load.recomputed.iter_mut().for_each(|row| row.measured = Some(gone));
+    }
+    for settled in &mut findings.settled {
+        settled.throughput_per_s.0 = gone;
+        settled.runs[0].slices[1].throughput_per_s = f64::NAN;
+        settled.runs[1].slices.clear();
+    }
+    findings
+}
+
+/// A chain whose services are named by an enemy.
+fn hostile_chain() -> Findings {
+    let text = serde_json::to_string(&customer_360()).unwrap();
+    fixture(&text.replace("customer", "<b onclick=x>|`").replace("flat-out", "</svg><i>"))
+}
+
 fn all() -> Vec<Findings> {
-    vec![mesher(), edges(), customer_360(), nothing(), undefined(), hostile()]
+    let chains = [customer_360(), undefined_chain(), hostile_chain()];
+    [mesher(), edges(), nothing(), undefined(), hostile()].into_iter().chain(chains).collect()
 }
 
 /// Values of `name="..."` in `page`.
@@ -111,18 +145,6 @@ fn the_report_of_a_chain_with_a_database_uses_110_columns() {
 #[test]
 fn the_markdown_report_of_a_chain_with_a_database_has_the_same_tables() {
     insta::assert_snapshot!(markdown(&customer_360()));
-}
-
-#[test]
-fn zz_dump() {
-    let dir = std::path::Path::new("/tmp/h-report-out");
-    std::fs::create_dir_all(dir).unwrap();
-    for (name, f) in [("c360", customer_360()), ("mesher", mesher()), ("edges", edges())] {
-        std::fs::write(dir.join(format!("{name}.html")), html(&f)).unwrap();
-        std::fs::write(dir.join(format!("{name}.md")), markdown(&f)).unwrap();
-        std::fs::write(dir.join(format!("{name}.80.txt")), terminal(&f, 80, true)).unwrap();
-        std::fs::write(dir.join(format!("{name}.110.txt")), terminal(&f, 110, false)).unwrap();
-    }
 }
 
 #[test]
@@ -228,6 +250,76 @@ fn every_section_is_in_the_page_once() {
     for section in sections.split(' ') {
         assert_eq!(ids.iter().filter(|id| **id == section).count(), 1, "{section}");
     }
+}
+
+#[test]
+fn the_page_goes_from_the_verdict_to_the_details() {
+    let page = html(&customer_360());
+    let sections = "answer caveats load-1 load-2 cpu pods published proof memory settled trials machine reading";
+    let ids = attributes(&page, "id");
+    let seen: Vec<&str> =
+        ids.into_iter().filter(|id| sections.split(' ').any(|s| s == *id)).collect();
+    assert_eq!(seen.join(" "), sections);
+}
+
+#[test]
+fn what_a_study_does_not_have_is_not_shown_empty() {
+    let reports = [html(&mesher()), markdown(&mesher()), terminal(&mesher(), 80, false)];
+    for report in reports {
+        for absent in ["Top pods", "Discarded runs", "As hey", "Recomputed", "traversal"]
+        {
+            assert!(!report.contains(absent), "{absent}");
+        }
+    }
+    let mut bare = customer_360();
+    bare.loads.iter_mut().for_each(|load| {
+        load.reference.clear();
+        load.recomputed.clear();
+    });
+    assert!(!html(&bare).contains("Published figures"));
+}
+
+#[test]
+fn raw_cpu_stands_below_a_sentence_when_the_rates_differ() {
+    let text = terminal(&customer_360(), 110, false);
+    let pods = text.split("Top pods\n").nth(1).unwrap();
+    let (equal_rate, flat_out) = pods.split_once("Flat out: flat-out").unwrap();
+    let sentence = "The achieved rates differ by 49.3 %, and raw CPU changes with the rate: read CPU per request instead";
+    assert!(!equal_rate.contains("rates differ"), "{equal_rate}");
+    let before_the_table = flat_out.split("CPU, millicores").next().unwrap();
+    assert!(before_the_table.replace("\n  ", " ").contains(sentence), "{before_the_table}");
+}
+
+#[test]
+fn the_crossing_and_the_row_check_are_among_the_claims_of_a_brief_report() {
+    let text = terminal(&customer_360(), 110, false).replace("\n  ", " ");
+    assert!(text.contains("sidecar: 10 of 10 trials proven: every request crossed 7 sidecars; postgres: rows written"), "{text}");
+    assert!(
+        text.contains("bare: 20 of 20 trials proven: every request crossed 0 sidecars;"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_does_not_fit_a_terminal_of_the_published_figures_is_counted() {
+    let text = terminal(&customer_360(), 80, false);
+    assert!(text.contains("16 more published figures are in the HTML report."));
+    assert!(!text.contains("CPU by pod") && markdown(&customer_360()).contains("CPU by pod"));
+}
+
+#[test]
+fn a_chain_with_too_many_components_is_told_by_role_in_a_brief_report() {
+    let mut findings = customer_360();
+    for variant in &mut findings.loads[0].variants {
+        let first = variant.cpu_per_request[0].clone();
+        variant.cpu_per_request.push(crate::analysis::findings::ComponentCost {
+            component: "one more".into(),
+            ..first
+        });
+    }
+    let brief = terminal(&findings, 80, false);
+    let payers = brief.split("who pays\n").nth(1).unwrap().split("What a sidecar").next().unwrap();
+    assert!(payers.contains("\n  sidecars") && !payers.contains("person sidecar"), "{payers}");
 }
 
 #[test]

@@ -176,6 +176,7 @@ fn kind_class(kind: Kind) -> &'static str {
     match kind {
         Kind::Words => "words",
         Kind::Figures => "figures",
+        Kind::Bars => "bars",
     }
 }
 

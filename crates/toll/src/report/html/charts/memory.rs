@@ -6,7 +6,7 @@ use super::frame::{Axis, Chart, WIDTH, columns, path, px, rows, slug};
 use crate::analysis::findings::{LoadFindings, MemorySeries, VariantLoad};
 use crate::report::figures::{Quantity, Scale};
 use crate::report::html::palette::Palette;
-use crate::report::parts::{are_too_many, role_name};
+use crate::report::parts::{are_too_many, place, role_name};
 
 const LEFT: f64 = 46.0;
 const RIGHT: f64 = WIDTH - 14.0;
@@ -60,7 +60,9 @@ impl Stack {
         let instants: Vec<f64> =
             (0..=INSTANTS).map(|i| first + (last - first) * i as f64 / INSTANTS as f64).collect();
         let mut stack = Self { variant: variant.variant.clone(), instants, layers: vec![] };
-        for series in &variant.memory {
+        let mut in_order: Vec<&MemorySeries> = variant.memory.iter().collect();
+        in_order.sort_by_key(|series| place(&series.role));
+        for series in in_order {
             stack.add(series, by_role, palette);
         }
         Some(stack)
