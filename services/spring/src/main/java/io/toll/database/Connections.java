@@ -9,6 +9,9 @@ import java.time.Duration;
 
 /** Turns settings into a pool that grows as needed and keeps its connections for good. */
 final class Connections {
+    /** How long a connection may take to be made before it has failed. */
+    private static final Duration PATIENCE = Duration.ofSeconds(5);
+
     private static final Duration NEVER = Duration.ofMillis(-1);
 
     private Connections() {}
@@ -29,6 +32,7 @@ final class Connections {
                 .username(settings.user())
                 .database(settings.database())
                 .applicationName("toll-spring")
+                .connectTimeout(PATIENCE)
                 .sslMode(SSLMode.DISABLE)
                 // Or each new connection would ask the catalogue for types that nobody reads.
                 .autodetectExtensions(false)

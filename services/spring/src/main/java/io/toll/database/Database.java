@@ -1,6 +1,9 @@
 package io.toll.database;
 
 import io.r2dbc.spi.ConnectionFactory;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.springframework.r2dbc.connection.R2dbcTransactionManager;
@@ -29,16 +32,10 @@ public class Database {
         return prepared(settings.read()).map(Rows::byName).all().onErrorMap(this::failed);
     }
 
-    /** Runs the write in a transaction of its own; completes when it is committed. */
-    public Mono<Void> write(String body) {
-        if (settings.write() == null) {
-            return Mono.error(new QueryFailed("no write is configured for " + settings.service()));
-        }
-        return client.sql(settings.write())
-                .bind(0, body)
-                .fetch()
-                .rowsUpdated()
-                .as(transaction::transactional)
+    /** Runs the write in a transaction of its own, with {@code body} as its text; completes when it is committed. */
+    public Mono<Void> write(byte[] body) {
+        return Mono.fromCallable(() -> text(body))
+                .flatMap(text -> insert(text).as(transaction::transactional))
                 .onErrorMap(this::failed)
                 .then();
     }
@@ -46,6 +43,18 @@ public class Database {
     /** Where this node's connections come from as the database sees them. */
     public Mono<String> peer() {
         return prepared(PEER).mapValue(String.class).one().onErrorMap(this::failed);
+    }
+
+    private Mono<Long> insert(String text) {
+        if (settings.write() == null) {
+            throw new IllegalStateException("there is no `write` in the configuration");
+        }
+        return client.sql(settings.write()).bind(0, text).fetch().rowsUpdated();
+    }
+
+    /** What is no UTF-8 is refused, not mended. */
+    private static String text(byte[] body) throws CharacterCodingException {
+        return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(body)).toString();
     }
 
     /**
@@ -58,6 +67,6 @@ public class Database {
     }
 
     private Throwable failed(Throwable why) {
-        return why instanceof QueryFailed ? why : new QueryFailed(settings.service(), why);
+        return new QueryFailed(settings.service(), why);
     }
 }

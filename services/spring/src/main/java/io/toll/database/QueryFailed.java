@@ -1,14 +1,15 @@
 package io.toll.database;
 
+import java.nio.charset.CharacterCodingException;
 import org.springframework.core.NestedExceptionUtils;
 
 /** A query brought no result; the message says why. */
 public class QueryFailed extends RuntimeException {
-    QueryFailed(String message) {
-        super(message);
+    QueryFailed(String database, Throwable cause) {
+        super("cannot query " + database + ": " + reason(NestedExceptionUtils.getMostSpecificCause(cause)), cause);
     }
 
-    QueryFailed(String database, Throwable cause) {
-        super("cannot query " + database + ": " + NestedExceptionUtils.getMostSpecificCause(cause).getMessage(), cause);
+    private static String reason(Throwable root) {
+        return root instanceof CharacterCodingException ? "the body is no text" : root.getMessage();
     }
 }

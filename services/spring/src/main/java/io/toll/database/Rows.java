@@ -7,13 +7,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** Turns a row into what JSON can say: its values by column name, in the columns' order. */
 final class Rows {
-    private static final Set<String> TYPES =
-            Set.of("int2", "int4", "int8", "float4", "float8", "bool", "text", "varchar", "name");
+    private static final List<String> TYPES =
+            List.of("bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "name");
 
     private Rows() {}
 
@@ -23,16 +22,23 @@ final class Rows {
         for (int at = 0; at < columns.size(); at++) {
             ColumnMetadata column = columns.get(at);
             demandKnownType(column);
-            values.put(column.getName(), row.get(at));
+            values.put(column.getName(), inJson(row.get(at)));
         }
         return values;
+    }
+
+    /** A number that JSON has not (NaN, infinity) is null. */
+    private static @Nullable Object inJson(@Nullable Object value) {
+        boolean unsayable = value instanceof Double number && !Double.isFinite(number)
+                || value instanceof Float single && !Float.isFinite(single);
+        return unsayable ? null : value;
     }
 
     private static void demandKnownType(ColumnMetadata column) {
         String type = column.getType().getName().toLowerCase(Locale.ROOT);
         if (!TYPES.contains(type)) {
-            throw new QueryFailed("column `" + column.getName() + "` is of type " + type
-                    + ", which is not known here: cast it to text");
+            throw new IllegalArgumentException(
+                    "column `" + column.getName() + "` has the type " + type + ", not one of " + TYPES);
         }
     }
 }

@@ -43,15 +43,7 @@ final class Neighbour {
                 .uri(URI.create(nextRoot() + question.target()))
                 .headers(headers -> PassedOn.copy(question.headers(), headers))
                 .header(HttpHeaders.HOST, host);
-        return question.body().length == 0 ? request : withBody(request, question);
-    }
-
-    private static RequestHeadersSpec<?> withBody(RequestBodySpec request, Question question) {
-        String type = question.headers().getFirst(HttpHeaders.CONTENT_TYPE);
-        if (type != null) {
-            request.header(HttpHeaders.CONTENT_TYPE, type);
-        }
-        return request.bodyValue(question.body());
+        return question.body().length == 0 ? request : request.bodyValue(question.body());
     }
 
     /** The body must be read to its end, or its connection cannot be used again. */

@@ -5,10 +5,10 @@ import java.util.Locale;
 import java.util.Set;
 import org.springframework.http.HttpHeaders;
 
-/** Picks the headers that tie the calls of one request together. */
+/** Picks the headers that tell what the body is or tie the calls of one request together. */
 final class PassedOn {
-    private static final Set<String> NAMES =
-            Set.of(PathReport.PROBE_HEADER, "x-request-id", "traceparent", "tracestate", "b3");
+    private static final Set<String> NAMES = Set.of(
+            PathReport.PROBE_HEADER, "content-type", "x-request-id", "traceparent", "tracestate", "b3");
 
     /** The Zipkin family: {@code x-b3-traceid}, {@code x-b3-sampled} and so on. */
     private static final String FAMILY = "x-b3-";

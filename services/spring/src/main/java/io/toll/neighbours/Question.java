@@ -1,6 +1,5 @@
 package io.toll.neighbours;
 
-import java.nio.charset.StandardCharsets;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpMethod;
 
@@ -14,9 +13,5 @@ public record Question(HttpMethod method, String target, HttpHeaders headers, by
     /** Whether it asks for something rather than changing it. */
     public boolean reads() {
         return method == HttpMethod.GET || method == HttpMethod.HEAD;
-    }
-
-    public String bodyAsText() {
-        return new String(body, StandardCharsets.UTF_8);
     }
 }

@@ -10,6 +10,7 @@ import io.toll.path.Arrivals;
 import io.toll.path.PathReport;
 import java.util.List;
 import java.util.Optional;
+import org.springframework.core.io.buffer.DataBufferLimitException;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpMethod;
 import org.springframework.http.HttpStatus;
@@ -26,6 +27,7 @@ import reactor.core.publisher.Mono;
 @Component
 class Node {
     private static final byte[] NO_BODY = {};
+    private static final Reply CREATED = Reply.of(HttpStatus.CREATED, MediaType.APPLICATION_JSON, "{}");
 
     private final NodeSettings settings;
     private final Work work;
@@ -52,7 +54,8 @@ class Node {
         return question(request, headers)
                 .flatMap(question -> probe ? report(request, question) : serve(question))
                 .onErrorResume(CallFailed.class, why -> failed(HttpStatus.BAD_GATEWAY, why))
-                .onErrorResume(QueryFailed.class, why -> failed(HttpStatus.SERVICE_UNAVAILABLE, why));
+                .onErrorResume(QueryFailed.class, why -> failed(HttpStatus.SERVICE_UNAVAILABLE, why))
+                .onErrorResume(DataBufferLimitException.class, why -> failed(HttpStatus.CONTENT_TOO_LARGE, why));
     }
 
     private Mono<ServerResponse> serve(Question question) {
@@ -62,10 +65,10 @@ class Node {
 
     private Mono<ServerResponse> reply(Question question, List<Answer> answers) {
         if (database.isPresent() && question.reads()) {
-            return rows(database.get());
+            return database.get().read().collectList().flatMap(Node::json);
         }
         if (database.isPresent() && question.method() == HttpMethod.POST) {
-            return database.get().write(question.bodyAsText()).then(created());
+            return database.get().write(question.body()).then(CREATED.send());
         }
         if (settings.relay() && !answers.isEmpty()) {
             return Reply.of(answers.get(answers.size() - 1)).send();
@@ -79,8 +82,7 @@ class Node {
                 .trace(question)
                 .collectList()
                 .zipWith(databasePeer(), own::with)
-                .flatMap(report ->
-                        ServerResponse.ok().contentType(MediaType.APPLICATION_JSON).bodyValue(report));
+                .flatMap(Node::json);
     }
 
     private Mono<Optional<String>> databasePeer() {
@@ -98,16 +100,11 @@ class Node {
         return query == null ? request.uri().getRawPath() : request.uri().getRawPath() + "?" + query;
     }
 
-    private static Mono<ServerResponse> rows(Database database) {
-        return database.read().collectList().flatMap(rows ->
-                ServerResponse.ok().contentType(MediaType.APPLICATION_JSON).bodyValue(rows));
-    }
-
-    private static Mono<ServerResponse> created() {
-        return ServerResponse.status(HttpStatus.CREATED).contentType(MediaType.APPLICATION_JSON).bodyValue("{}");
+    private static Mono<ServerResponse> json(Object value) {
+        return ServerResponse.ok().contentType(MediaType.APPLICATION_JSON).bodyValue(value);
     }
 
     private static Mono<ServerResponse> failed(HttpStatus status, Throwable why) {
-        return ServerResponse.status(status).contentType(MediaType.TEXT_PLAIN).bodyValue(why.getMessage());
+        return Reply.of(status, null, why.getMessage()).send();
     }
 }

@@ -1,6 +1,7 @@
 package io.toll.node;
 
 import io.toll.neighbours.Answer;
+import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpStatusCode;
 import org.springframework.http.MediaType;
@@ -22,6 +23,10 @@ record Reply(HttpStatusCode status, @Nullable MediaType contentType, byte[] body
             body[at] = PATTERN[at % PATTERN.length];
         }
         return new Reply(HttpStatusCode.valueOf(status), null, body);
+    }
+
+    static Reply of(HttpStatusCode status, @Nullable MediaType contentType, String body) {
+        return new Reply(status, contentType, body.getBytes(StandardCharsets.UTF_8));
     }
 
     /** What a neighbour answered. */
