@@ -15,11 +15,11 @@ use toll_lab::{
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let ([level, service, folder], postgres) = (match &arguments[..] {
+    let ([level, service, folder], postgres) = match &arguments[..] {
         [level, service, folder] => ([level, service, folder], None),
         [level, service, folder, postgres] => ([level, service, folder], Some(postgres)),
         _ => return Err("hold LEVEL SERVICE_PROGRAM FOLDER [POSTGRES]".into()),
-    });
+    };
     let folder = PathBuf::from(folder);
     let lab = Lab::local(LocalOptions {
         isolation: Isolation::ALL.into_iter().find(|known| known.to_string() == *level),

@@ -48,7 +48,7 @@ pub struct Rendered {
 #[derive(Debug)]
 pub enum Lab {
     /// This machine.
-    Local(LocalLab),
+    Local(Box<LocalLab>),
     /// No processes at all: for tests of what uses a lab.
     Fake(FakeLab),
 }
@@ -59,7 +59,7 @@ impl Lab {
     /// # Errors
     /// When a forced isolation level or real-time scheduling is not possible, or leftovers cannot be removed.
     pub fn local(options: LocalOptions) -> Result<Self, LabError> {
-        LocalLab::new(options).map(Self::Local)
+        LocalLab::new(options).map(|lab| Self::Local(Box::new(lab)))
     }
 
     /// How far apart the pods are; `None` where that is not this machine's affair.

@@ -9,7 +9,7 @@ use crate::fixture::chain;
 
 /// `ingress:8080` hands to `customer:8081`, that calls `person:8082`, that calls `name:8083`, that asks
 /// `postgres:5432`; no data plane.
-pub(super) fn customer() -> Deployment {
+pub(crate) fn customer() -> Deployment {
     let chain = chain();
     let service = |name: &str, port: u16, calls: &[&str]| Service {
         name: name.into(),
@@ -43,7 +43,7 @@ pub(super) fn customer() -> Deployment {
 }
 
 /// The same with so many pods of `service`.
-pub(super) fn with_replicas(
+pub(crate) fn with_replicas(
     mut deployment: Deployment,
     service: &str,
     replicas: usize,

@@ -17,7 +17,7 @@ mod counters;
 mod envoy;
 mod error;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod http;
 mod identity;
 mod path_proof;

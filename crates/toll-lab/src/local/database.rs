@@ -151,3 +151,33 @@ fn unreadable(pod: &str, what: &str) -> LabError {
     let message = format!("{what} did not give the rows that it should");
     LabError::Database { pod: pod.to_owned(), message }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(texts: &[Option<&str>]) -> Row {
+        texts.iter().map(|text| text.map(str::to_owned)).collect()
+    }
+
+    #[test]
+    fn statements_and_peers_are_told_apart() {
+        let rows = [
+            row(&[Some("statements"), None, Some("42")]),
+            row(&[Some("peer"), Some("10.77.0.5"), Some("16")]),
+            row(&[Some("peer"), Some("127.0.0.6"), Some("1")]),
+        ];
+        let peers = [("10.77.0.5", 16), ("127.0.0.6", 1)].map(|(ip, n)| (ip.parse().unwrap(), n));
+        let expected = DatabaseSight { statements: 42, peers: peers.into(), written: None };
+        assert_eq!(sight(&rows), Some(expected));
+        assert_eq!(sight(&[row(&[Some("peer"), None, Some("1")])]), None);
+    }
+
+    #[test]
+    fn what_was_written_is_one_row_of_two_whole_numbers() {
+        assert_eq!(written(&[row(&[Some("7"), Some("6")])]), Some((7, 6)));
+        assert_eq!(written(&[row(&[Some("7")])]), None);
+        assert_eq!(written(&[row(&[Some("7"), None])]), None);
+        assert_eq!(written(&[]), None);
+    }
+}

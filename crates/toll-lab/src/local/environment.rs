@@ -182,7 +182,11 @@ impl LocalEnvironment {
         let child = self.launcher.spawn(program.command).map_err(failed)?;
         let process = Arc::new(Process::new(name, child, log));
         self.ledger.process(process.pid).map_err(LabError::Ledger)?;
-        self.sampler.watch(program.component.clone(), Source::of(&group, process.pid));
+        let source = match program.component.role {
+            Role::Database => Source::of_family(&group, process.pid),
+            _ => Source::of(&group, process.pid),
+        };
+        self.sampler.watch(program.component.clone(), source);
         self.components.push((program.component, process));
         Ok(())
     }

@@ -364,6 +364,28 @@ mod tests {
     }
 
     #[test]
+    fn a_process_ends_before_the_directory_that_was_written_down_first_is_removed() {
+        use std::os::unix::process::CommandExt;
+        let dir = tempfile::tempdir().unwrap();
+        let left = dir.path().join("left");
+        fs::create_dir(&left).unwrap();
+        let mut command = std::process::Command::new("sleep");
+        command.arg("600").current_dir(&left);
+        // SAFETY: one system call.
+        unsafe { command.pre_exec(|| Ok(nix::unistd::setsid().map(|_| ())?)) };
+        let mut child = command.spawn().unwrap();
+        let process = Identity::of(Pid::from_raw(child.id().try_into().unwrap())).unwrap();
+        let entries = [Entry::Directory(left.clone()), Entry::Process(process)];
+        let lines = entries.map(|entry| serde_json::to_string(&entry).unwrap());
+        let ledger = dir.path().join("1.ledger");
+        fs::write(&ledger, lines.join("\n")).unwrap();
+        let removed = settle(&ledger).unwrap();
+        child.wait().unwrap();
+        let words = [format!("process {}", process.pid), format!("directory {}", left.display())];
+        assert_eq!(removed, words);
+    }
+
+    #[test]
     fn a_ledger_that_its_owner_could_not_begin_is_unfinished_when_the_owner_is_dead() {
         let owner = Identity::of(getpid()).unwrap();
         let ledger = |started: u64| PathBuf::from(format!("{}-{started}-0.new", owner.pid));

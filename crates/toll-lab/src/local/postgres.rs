@@ -207,3 +207,68 @@ fn line_of_pid_file(data: &Path, number: usize) -> Option<String> {
     let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
     text.lines().nth(number - 1).map(str::to_owned)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data_plane::fixture::{customer, with_replicas};
+
+    fn server(folder: &Path) -> Server {
+        Server { folder: folder.to_owned(), port: 5432 }
+    }
+
+    fn with_pid_file(text: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("data")).unwrap();
+        fs::write(folder.path().join("data/postmaster.pid"), text).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_server_is_ready_when_its_file_says_so() {
+        let file = "21068\n/a/data\n1795301273\n5432\n/a\n0.0.0.0\n 10176775         5\n";
+        let said = |status: &str| {
+            let folder = with_pid_file(&format!("{file}{status}"));
+            server(folder.path()).is_ready()
+        };
+        assert!(said("ready   \n"));
+        assert!(!said("starting\n"));
+        assert!(!said(""));
+        assert!(!server(Path::new("/nowhere")).is_ready());
+    }
+
+    #[test]
+    fn a_segment_is_known_by_its_key_and_id() {
+        assert_eq!(segment_in(" 10176775         5"), Some(Segment { key: 10_176_775, id: 5 }));
+        assert_eq!(segment_in("  "), None);
+    }
+
+    /// The segment is this test's own.
+    #[test]
+    fn a_segment_is_removed_only_when_its_key_is_that_of_the_file_and_nobody_uses_it() {
+        // SAFETY: makes a segment and touches no memory.
+        let id = unsafe { libc::shmget(libc::IPC_PRIVATE, 56, libc::IPC_CREAT | 0o600) };
+        assert!(id >= 0, "{}", io::Error::last_os_error());
+        let of_another = Segment { key: 1, id };
+        assert!(!of_another.is_still_there());
+        let file = format!("1\n/a\n1\n1\n/a\n\n {} {id}\n", libc::IPC_PRIVATE);
+        let folder = with_pid_file(&file);
+        let segment = Segment { key: 0, id };
+        assert!(segment.is_still_there());
+        end_server(&server(folder.path()).data()).unwrap();
+        assert!(!segment.is_still_there());
+    }
+
+    #[test]
+    fn the_pools_of_all_pods_find_room() {
+        assert_eq!(connections(&customer(), "postgres"), LEAST_CONNECTIONS);
+        assert_eq!(connections(&with_replicas(customer(), "name", 10), "postgres"), 170);
+    }
+
+    #[test]
+    fn the_servers_settings_are_the_documented_ones() {
+        let arguments = arguments(&server(Path::new("/run/toll/db 4")), Ipv4Addr::UNSPECIFIED, 100);
+        let arguments: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
+        insta::assert_snapshot!(arguments.join("\n"));
+    }
+}

@@ -246,6 +246,7 @@ fn whole(duration: u128) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data_plane::fixture::{customer, with_replicas};
     use crate::fixture::{chain, in_mesh};
 
     #[test]
@@ -281,6 +282,47 @@ mod tests {
     #[test]
     fn a_service_is_told_where_to_listen_and_whom_to_call() {
         insta::assert_snapshot!(config_of(&chain(), "client"));
+    }
+
+    #[test]
+    fn a_service_with_a_database_is_told_of_it_apart_from_its_calls() {
+        insta::assert_snapshot!(config_of(&customer(), "name"));
+    }
+
+    #[test]
+    fn a_bare_caller_is_given_every_pod_of_what_it_calls() {
+        let config = config_of(&with_replicas(customer(), "person", 3), "customer");
+        let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+        let addresses = ["10.77.0.4:8082", "10.77.0.5:8082", "10.77.0.6:8082"];
+        assert_eq!(config["calls"][0]["addresses"], serde_json::json!(addresses));
+    }
+
+    #[test]
+    fn each_replica_has_a_pod_and_those_behind_it_move_up() {
+        let topology = plan(&with_replicas(customer(), "person", 2), Isolation::Pods, []);
+        let pods: Vec<_> =
+            topology.pods.iter().map(|p| (p.pod.as_str(), p.ip.octets()[3])).collect();
+        let expected = [
+            ("ingress", 2),
+            ("customer", 3),
+            ("person-1", 4),
+            ("person-2", 5),
+            ("name", 6),
+            ("postgres", 7),
+        ];
+        assert_eq!(pods, expected);
+    }
+
+    #[test]
+    fn without_namespaces_a_gateway_keeps_its_port_and_a_database_is_asked_through_sidecars() {
+        let mesh = in_mesh(customer());
+        // One for what comes in at each of four pods, one for each call but the gateway's.
+        assert_eq!(ports_needed(&mesh), 4 + 3);
+        let topology = plan(&mesh, Isolation::Loopback, 20_001..);
+        assert_eq!(front(&topology, "ingress").unwrap(), local(8080));
+        let asked = call_addresses(&topology, "name", "postgres").unwrap();
+        assert_eq!(asked, [topology.pods[3].calls["postgres"]]);
+        assert_ne!(asked, [local(5432)]);
     }
 
     #[test]

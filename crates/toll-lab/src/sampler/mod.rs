@@ -3,6 +3,7 @@
 //! Counters, not gauges (METHOD.md rule 5): the difference of two samples is exact for the time between them.
 //! Where a counter is not there the reading says why; nothing is estimated.
 
+mod family;
 mod format;
 mod hierarchy;
 mod host;

@@ -12,6 +12,7 @@ use std::path::Path;
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::{Pid, SysconfVar, sysconf};
 
+use super::family::Family;
 use super::format;
 use super::hierarchy::Hierarchies;
 use crate::{MemorySample, Reading};
@@ -28,6 +29,7 @@ enum Cpu {
     V2 { stat: File },
     V1 { usage: File },
     Clock(ClockId),
+    Family(Family),
     Missing(String),
 }
 
@@ -36,6 +38,7 @@ enum Memory {
     V2 { current: File, stat: File, peak: io::Result<File> },
     V1 { usage: File, stat: File, peak: File },
     Process { statm: File, status: File },
+    Family(Family),
     Missing(String),
 }
 
@@ -46,6 +49,16 @@ impl Source {
         Self {
             cpu: Cpu::of_group(groups).unwrap_or_else(|| Cpu::of_process(pid)),
             memory: Memory::of_group(groups).unwrap_or_else(|| Memory::of_process(pid)),
+        }
+    }
+
+    /// The same of a server that starts a process for each connection. Where no cgroup counts memory, pages that
+    /// its processes share cannot be told from others.
+    pub(crate) fn of_family(groups: &Hierarchies, first: Pid) -> Self {
+        let family = || Family::of(first);
+        Self {
+            cpu: Cpu::of_group(groups).unwrap_or_else(|| Cpu::Family(family())),
+            memory: Memory::of_group(groups).unwrap_or_else(|| Memory::Family(family())),
         }
     }
 
@@ -60,6 +73,7 @@ impl Source {
             Cpu::V2 { .. } => "cgroup v2 cpu.stat usage_usec",
             Cpu::V1 { .. } => "cgroup v1 cpuacct.usage",
             Cpu::Clock(_) => "process clock (clock_getcpuclockid)",
+            Cpu::Family(_) => "process clocks of a server and its children",
             Cpu::Missing(_) => "none",
         }
     }
@@ -70,6 +84,7 @@ impl Source {
             Memory::V2 { .. } => "cgroup v2 memory.current, memory.stat anon, memory.peak",
             Memory::V1 { .. } => "cgroup v1 memory.usage, memory.stat total_rss, memory.max_usage",
             Memory::Process { .. } => "/proc/PID statm, RssAnon, VmHWM",
+            Memory::Family(_) => "/proc/PID RssAnon of a server and its children",
             Memory::Missing(_) => "none",
         }
     }
@@ -94,7 +109,7 @@ impl Source {
 
     /// Whether the CPU reading begins at zero with each process.
     pub(super) fn cpu_is_of_one_process(&self) -> bool {
-        matches!(self.cpu, Cpu::Clock(_))
+        matches!(self.cpu, Cpu::Clock(_) | Cpu::Family(_))
     }
 
     /// CPU time so far, nanoseconds.
@@ -105,6 +120,7 @@ impl Source {
             }
             Cpu::V1 { usage } => number(usage, format::single, "cpuacct.usage"),
             Cpu::Clock(clock) => clock_ns(*clock),
+            Cpu::Family(family) => told(family.cpu_ns()),
             Cpu::Missing(reason) => Reading::Missing(reason.clone()),
         }
     }
@@ -130,6 +146,11 @@ impl Source {
                 anonymous: number(status, |t| format::status_bytes(t, "RssAnon"), "RssAnon"),
                 peak: number(status, |t| format::status_bytes(t, "VmHWM"), "VmHWM"),
             },
+            Memory::Family(family) => {
+                let shared = || Reading::Missing("no cgroup tells pages that are shared".into());
+                let anonymous = told(family.anonymous());
+                MemorySample { current: shared(), anonymous, peak: shared() }
+            }
             Memory::Missing(reason) => MemorySample {
                 current: Reading::Missing(reason.clone()),
                 anonymous: Reading::Missing(reason.clone()),
@@ -191,6 +212,13 @@ impl Memory {
             (Ok(statm), Ok(status)) => Self::Process { statm, status },
             (Err(e), _) | (_, Err(e)) => Self::Missing(format!("/proc/{pid}: {e}")),
         }
+    }
+}
+
+fn told(of_family: io::Result<u64>) -> Reading<u64> {
+    match of_family {
+        Ok(value) => Reading::Value(value),
+        Err(e) => Reading::Missing(format!("processes of the server: {e}")),
     }
 }
 
