@@ -24,8 +24,8 @@ pub(super) enum Detail {
 const EQUAL_RATE_TOLERANCE: f64 = 0.02;
 /// Claims that a brief report names before it only counts the rest.
 const KEY_CLAIMS: usize = 3;
-/// Words of the claims that sum the others up: they are named first.
-const KEY_WORDS: [&str; 2] = ["crossed", "rows"];
+/// Words of the claims that sum the others up, on traversals and on a database's rows: they are named first.
+const KEY_WORDS: [&str; 3] = ["crossed", "acknowledged", "written"];
 
 /// What weakens the result: variants that did not run, warnings, trials that do not count.
 pub(super) fn caveats(findings: &Findings) -> Section {

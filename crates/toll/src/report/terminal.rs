@@ -1,6 +1,6 @@
 //! Lays findings out for a terminal: plain text of a given width, colour on verdicts only.
 
-use crate::analysis::findings::Findings;
+use crate::analysis::findings::{Findings, LoadFindings, View};
 
 use super::components;
 use super::content::{self, Detail};
@@ -40,13 +40,20 @@ fn sections(findings: &Findings) -> Vec<Section> {
     let mut sections: Vec<Section> =
         (0..loads.len()).map(|i| content::load(findings, i, Detail::Brief)).collect();
     sections.push(components::cpu(findings, &primary, Detail::Brief));
-    sections.extend(pods::top(findings, &loads));
+    sections.extend(pods::top(findings, &leading(findings)));
     sections.push(components::memory(findings, &primary, Detail::Brief));
     sections.extend(published::published(findings, Detail::Brief));
     sections.push(content::proof(findings, Detail::Brief));
     sections.extend(settled::settled(findings));
     sections.push(content::caveats(findings));
     sections
+}
+
+/// The load that answers the question, and those that show how much each variant carries.
+fn leading(findings: &Findings) -> Vec<&LoadFindings> {
+    let primary = primary(findings);
+    let leads = |load: &&LoadFindings| load.view == View::FlatOut || primary == Some(*load);
+    findings.loads.iter().filter(leads).collect()
 }
 
 struct Page {
