@@ -7,7 +7,6 @@ import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
-import org.springframework.boot.web.server.WebServerException;
 import org.springframework.boot.web.server.context.WebServerApplicationContext;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.support.GenericApplicationContext;
@@ -28,16 +27,19 @@ public class TollSpring {
             end(2, USAGE);
             return;
         }
-        // The lab's pods have no IPv6; before the first socket, or it has no effect.
-        System.setProperty("java.net.preferIPv4Stack", "true");
         try {
-            NodeSettings settings = NodeSettings.read(Path.of(arguments[1]));
-            ConfigurableApplicationContext node = start(settings);
-            endAtOnceWhenTold();
-            System.err.println("listening on " + listening(node, settings.listensOn()));
-        } catch (SettingsRefused | WebServerException why) {
+            serve(NodeSettings.read(Path.of(arguments[1])));
+        } catch (SettingsRefused why) {
             end(1, why.getMessage());
         }
+    }
+
+    private static void serve(NodeSettings settings) {
+        // The lab's pods have no IPv6; before the first socket, or it has no effect.
+        System.setProperty("java.net.preferIPv4Stack", "true");
+        ConfigurableApplicationContext node = start(settings);
+        endAtOnceWhenTold();
+        System.err.println("listening on " + settings.listensOn().getHostString() + ":" + port(node));
     }
 
     /** Starts the node; it takes connections when this returns. */
@@ -59,10 +61,6 @@ public class TollSpring {
         if (settings.database() != null) {
             context.registerBean(DatabaseSettings.class, settings::database);
         }
-    }
-
-    private static String listening(ConfigurableApplicationContext node, InetSocketAddress wanted) {
-        return wanted.getHostString() + ":" + port(node);
     }
 
     /** Nothing is kept that would have to be saved: what a graceful end waits for would only delay it. */

@@ -62,7 +62,7 @@ public record NodeSettings(
         } catch (IOException why) {
             throw new SettingsRefused("cannot read " + path + ": " + why, why);
         } catch (JacksonException why) {
-            throw new SettingsRefused("cannot understand " + path + ": " + why.getMessage(), why);
+            throw new SettingsRefused("cannot understand " + path + ": " + why.getOriginalMessage(), why);
         }
     }
 
