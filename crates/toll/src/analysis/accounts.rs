@@ -3,7 +3,7 @@
 //! CPU comes from cumulative counters at the window's ends (METHOD.md rule 5); what the host used beyond the
 //! sum of the components is *unattributed* (kernel threads, softirq outside of any component, other tenants).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toll_lab::{Component, Reading, Role, Sample};
 
@@ -148,13 +148,16 @@ pub fn mean_memory(samples: &[MarkedSample]) -> Option<f64> {
 
 /// Mean memory charged to the owners that `wanted` picks in the measured window, page cache included, bytes.
 pub fn mean_charged(samples: &[MarkedSample], wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
+    let window = measured_window(samples)?;
+    // Asked once a component, not once a sample: many pods over a long window are many questions.
+    let components = window.iter().flat_map(|marked| &marked.sample.components);
+    let mut known: BTreeSet<&Component> = components.map(|c| &c.component).collect();
+    known.retain(|component| wanted(&Owner::Component((*component).clone())));
     let sum = |sample: &Sample| -> Option<f64> {
-        let components = sample.components.iter();
-        let wanted = components.filter(|c| wanted(&Owner::Component(c.component.clone())));
-        wanted.map(|c| value(&c.memory.current).map(|bytes| bytes as f64)).sum()
+        let components = sample.components.iter().filter(|c| known.contains(&c.component));
+        components.map(|c| value(&c.memory.current).map(|bytes| bytes as f64)).sum()
     };
-    let totals: Vec<f64> =
-        measured_window(samples)?.iter().filter_map(|s| sum(&s.sample)).collect();
+    let totals: Vec<f64> = window.iter().filter_map(|s| sum(&s.sample)).collect();
     (!totals.is_empty()).then(|| totals.iter().sum::<f64>() / totals.len() as f64)
 }
 

@@ -204,14 +204,6 @@ fn reference() -> PlannedReference {
         figure: name.into(),
         value,
     };
-    let recomputed = |variant: &str, derived, printed, recomputed, because: &str| Recomputed {
-        variant: variant.into(),
-        load: "flat-out".into(),
-        derived,
-        printed,
-        recomputed,
-        because: because.into(),
-    };
     PlannedReference {
         source: "Demo 1, degraded performance with naive performance testing".into(),
         notes: vec!["One node for each pod there, one machine for all here.".into()],
@@ -221,65 +213,60 @@ fn reference() -> PlannedReference {
                 [figure("bare", name, *bare), figure("sidecar", name, *sidecar)]
             })
             .collect(),
-        recomputed: vec![
-            recomputed(
-                "sidecar",
-                Derived::ThroughputChange,
-                Some(-44.0),
-                -43.8,
-                "It follows as printed.",
-            ),
-            recomputed(
-                "sidecar",
-                Derived::LatencyP95Change,
-                Some(90.0),
-                85.4,
-                "8.2 and 15.2 ms make 85.4 %, not 90.",
-            ),
-            recomputed(
-                "sidecar",
-                Derived::CpuChange,
-                Some(15.0),
-                15.0,
-                "It holds, but at 44 % less traffic.",
-            ),
-            recomputed(
-                "bare",
-                Derived::CpuPerRequest,
-                None,
-                1.302,
-                "The source does not divide the CPU of the four pods by their throughput.",
-            ),
-            recomputed(
-                "sidecar",
-                Derived::CpuPerRequestChange,
-                None,
-                104.5,
-                "For each request the CPU more than doubles: the printed +15 % is at 44 % less traffic.",
-            ),
-            recomputed(
-                "bare",
-                Derived::MemoryTotal,
-                Some(9248.0),
-                9266.0,
-                "The four pods add up to 9266 MiB, not 9248.",
-            ),
-            recomputed(
-                "sidecar",
-                Derived::MemoryChange,
-                Some(2.0),
-                1.7,
-                "From the right sum it is +156 MiB.",
-            ),
-            recomputed(
-                "bare",
-                Derived::UnderWay,
-                Some(50.0),
-                46.9,
-                "Throughput times mean latency leaves 6 % of the 50 workers' time outside of the measured latency.",
-            ),
-        ],
+        recomputed: recomputed(),
     }
+}
+
+/// What follows from the published figures, as printed and as it should be.
+fn recomputed() -> Vec<Recomputed> {
+    let row = |variant: &str, derived, printed, recomputed, because: &str| Recomputed {
+        variant: variant.into(),
+        load: "flat-out".into(),
+        derived,
+        printed,
+        recomputed,
+        because: because.into(),
+    };
+    vec![
+        row("sidecar", Derived::ThroughputChange, Some(-44.0), -43.8, "It follows as printed."),
+        row(
+            "sidecar",
+            Derived::LatencyP95Change,
+            Some(90.0),
+            85.4,
+            "8.2 and 15.2 ms make 85.4 %, not 90.",
+        ),
+        row("sidecar", Derived::CpuChange, Some(15.0), 15.0, "It holds, but at 44 % less traffic."),
+        row(
+            "bare",
+            Derived::CpuPerRequest,
+            None,
+            1.302,
+            "The source does not divide the CPU of the four pods by their throughput.",
+        ),
+        row(
+            "sidecar",
+            Derived::CpuPerRequestChange,
+            None,
+            104.5,
+            "For each request the CPU more than doubles: the printed +15 % is at 44 % less traffic.",
+        ),
+        row(
+            "bare",
+            Derived::MemoryTotal,
+            Some(9248.0),
+            9266.0,
+            "The four pods add up to 9266 MiB, not 9248.",
+        ),
+        row("sidecar", Derived::MemoryChange, Some(2.0), 1.7, "From the right sum it is +156 MiB."),
+        row(
+            "bare",
+            Derived::UnderWay,
+            Some(50.0),
+            46.9,
+            "Throughput times mean latency leaves 6 % of the 50 workers' time outside of the measured latency.",
+        ),
+    ]
 }
 
 fn trial(planned: &PlannedTrial) -> TrialRecord {
