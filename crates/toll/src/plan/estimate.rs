@@ -3,7 +3,7 @@
 use toll_lab::{BuiltIn, Deployment, Program, Runtime};
 use toll_load::Stop;
 
-use super::{BringUp, Plan, PlannedLoad, PlannedSettle, PlannedTrial};
+use super::{Arm, BringUp, Plan, PlannedLoad, PlannedSettle, PlannedTrial};
 
 /// Bring-up and tear-down of services that start at once, seconds.
 const UP_AND_DOWN_S: f64 = 1.5;
@@ -23,21 +23,26 @@ impl Plan {
         self.trials_s(&self.trials) + if self.needs_knee() { searches } else { 0.0 }
     }
 
-    /// How long the search for one knee takes, seconds.
+    /// How long the search for one knee takes, seconds. What stays up for the trials is counted with them.
     pub fn knee_search_s(&self, deployment: &Deployment) -> f64 {
-        self.fresh_s(deployment) + KNEE_TRIES_S
+        let stays_up = self.bring_up == BringUp::PerRun;
+        KNEE_TRIES_S + if stays_up { 0.0 } else { self.fresh_s(deployment) }
     }
 
     /// How long these trials will take, seconds; they run in this order, the first on fresh services.
     pub fn trials_s<'t>(&self, trials: impl IntoIterator<Item = &'t PlannedTrial>) -> f64 {
         let mut in_all_s = 0.0;
-        let mut up = None;
+        let mut up: Vec<(usize, &Arm)> = Vec::new();
         for trial in trials {
-            let arm = (trial.block, &trial.arm);
-            if self.bring_up == BringUp::PerTrial || up != Some(arm) {
+            let bring_up = match self.bring_up {
+                BringUp::PerTrial => (trial.index, &trial.arm),
+                BringUp::PerBlock => (trial.block, &trial.arm),
+                BringUp::PerRun => (0, &trial.arm),
+            };
+            if !up.contains(&bring_up) {
                 in_all_s += self.deployment(&trial.arm.variant).map_or(0.0, |d| self.fresh_s(d));
+                up.push(bring_up);
             }
-            up = Some(arm);
             in_all_s += self.load(&trial.load).map_or(0.0, |load| self.load_s(load));
         }
         in_all_s

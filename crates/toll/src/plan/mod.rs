@@ -73,6 +73,8 @@ pub enum BringUp {
     PerTrial,
     /// For all loads of one arm in one block: services that are slow to start are started less often.
     PerBlock,
+    /// For the whole run, all arms side by side: for services that need minutes to be at their best.
+    PerRun,
 }
 
 /// The discarded run that brings fresh services to their steady state, before their first load.

@@ -1,6 +1,6 @@
 //! The order of the trials: blocks, and within each block the arms shuffled by the run's seed.
 //!
-//! What is brought up for each trial: within a block the loads follow each other and all arms of one load run
+//! What is brought up for each trial, or once for all: within a block the loads follow each other and all arms of one load run
 //! back to back, so that the pairs that are compared lie close together in time. What stays up for a block: the
 //! arms follow each other, and each bears all loads, in the order of the study, before it goes down.
 
@@ -26,7 +26,7 @@ pub fn trials(
     };
     let mut of_block = || -> Vec<(Arm, &String)> {
         match bring_up {
-            BringUp::PerTrial => loads
+            BringUp::PerTrial | BringUp::PerRun => loads
                 .iter()
                 .flat_map(|load| shuffled().into_iter().map(move |arm| (arm, load)))
                 .collect(),

@@ -123,6 +123,7 @@ pub fn resolve(
     let bring_up = match study.bring_up {
         study::BringUp::Trial => BringUp::PerTrial,
         study::BringUp::Block => BringUp::PerBlock,
+        study::BringUp::Run => BringUp::PerRun,
     };
     Ok(Plan {
         version: FORMAT,

@@ -299,11 +299,11 @@ fn spring_changes_what_the_study_says_on_top_of_the_profile() {
     let quick = Choices { profile: Profile::Quick, ..on_spring() };
     let plan_of = |choices: &Choices| {
         let plan = plan(&study, choices);
-        (plan.settle.unwrap().max_s, plan.idle_s, plan.loads[0].stop)
+        (plan.bring_up, plan.settle.unwrap().max_s, plan.idle_s)
     };
-    assert_eq!(plan_of(&choices()), (5.0, 0.5, Stop::AfterSeconds(3.0)));
-    assert_eq!(plan_of(&on_spring()), (20.0, 0.5, Stop::AfterSeconds(3.0)));
-    assert_eq!(plan_of(&quick), (20.0, 0.2, Stop::AfterSeconds(0.7)));
+    assert_eq!(plan_of(&choices()), (BringUp::PerBlock, 5.0, 0.5));
+    assert_eq!(plan_of(&on_spring()), (BringUp::PerRun, 90.0, 0.5));
+    assert_eq!(plan_of(&quick), (BringUp::PerRun, 90.0, 0.2));
 }
 
 #[test]

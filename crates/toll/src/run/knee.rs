@@ -11,9 +11,10 @@ use toll_load::{LoadModel, LoadPlan, LoadReport, Stop, WarmUp};
 
 use super::load::{Heard, Stopped, drive, failures, failures_in_words, throughput, traffic};
 use super::settle::settle;
+use super::standing::{Site, Standing};
 use super::{RunError, Session};
 use crate::event::RunEvent;
-use crate::plan::{Plan, PlannedRequest};
+use crate::plan::{Arm, BringUp, Plan, PlannedRequest};
 use crate::store::KneeRecord;
 
 /// Enough to keep every core of a small machine busy, few enough to keep queues short.
@@ -34,16 +35,25 @@ const TRIES: u32 = 2;
 const TRY_S: f64 = 1.5;
 
 /// The knee of one variant. `None` when the search was interrupted.
+///
+/// What it brings up stays for the trials of a plan that brings each arm up once.
+///
+/// # Errors
+/// When the variant does not come up, bears no rate, or takes another path than it claims.
 pub fn search(
     session: &mut Session<'_>,
+    standing: &mut Standing,
     variant: &str,
     deployment: &Deployment,
 ) -> Result<Option<KneeRecord>, RunError> {
     session.emit(&RunEvent::KneeSearch { variant: variant.into() })?;
     let logs = session.store.knee_logs(variant)?;
-    let mut environment = session.lab.up(deployment, &logs)?;
-    let found = search_in(session, variant, &mut environment);
-    environment.down()?;
+    let arm = Arm { variant: variant.into(), again: false };
+    let site = standing.site(session, &arm, deployment, &logs)?;
+    let found = search_in(session, variant, site);
+    if found.is_err() || session.plan.bring_up != BringUp::PerRun {
+        standing.take_down(session, &arm)?;
+    }
     match found {
         Ok(knee) => {
             session.emit(&RunEvent::KneeFound {
@@ -61,10 +71,14 @@ pub fn search(
 fn search_in(
     session: &mut Session<'_>,
     variant: &str,
-    environment: &mut Environment,
+    site: Site<'_>,
 ) -> Result<KneeRecord, Stopped> {
-    if let Some(settled) = settle(session, environment)? {
-        session.store.write_knee_settled(variant, &settled)?;
+    let environment = site.environment;
+    if site.fresh {
+        *site.settled = settle(session, environment)?;
+    }
+    if let Some(settled) = site.settled {
+        session.store.write_knee_settled(variant, settled)?;
     }
     environment.open_proof().map_err(RunError::from)?;
     let capacity = one_try(session, environment, LoadModel::closed(CONNECTIONS))?;

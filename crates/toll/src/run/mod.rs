@@ -1,8 +1,8 @@
 //! Runs a plan: the knee first when a rate asks for it, then every trial that is not yet measured.
 //!
 //! Measures and stores; computes nothing that a report shows. Each trial brings its variant up afresh, so that
-//! no trial inherits connections, heaps or caches from another; a plan may let the loads of one arm in one block
-//! share what came up, where services are slow to start.
+//! no trial inherits connections, heaps or caches from another; a plan may let the loads of one arm
+//! share what came up, in one block or in the whole run, where services are slow to start.
 
 #[cfg(test)]
 pub mod fixture;
@@ -18,7 +18,7 @@ mod trial;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use toll_lab::{Lab, LabError};
+use toll_lab::{Isolation, Lab, LabError};
 
 use crate::event::RunEvent;
 use crate::plan::{BringUp, Plan, PlannedTrial};
@@ -48,6 +48,9 @@ pub enum RunError {
         /// What the load engine saw.
         reason: String,
     },
+    /// The plan wants all arms up at once, and the lab has room for one.
+    #[error("the arms cannot stand side by side: with loopback isolation they share their ports")]
+    SideBySide,
     /// The search for a knee broke.
     #[error("cannot find the knee of {variant}: {reason}")]
     Knee {
@@ -66,6 +69,10 @@ impl RunError {
             Self::Store(error) => error.help(),
             Self::NothingAnswered { .. } => Some(
                 "look at the services' logs in the trial's directory; the load expects a status below 400"
+                    .into(),
+            ),
+            Self::SideBySide => Some(
+                "run as root or where user namespaces are allowed (`toll doctor` tells), or set `bring_up: block`"
                     .into(),
             ),
             Self::Knee { .. } => {
@@ -105,6 +112,11 @@ impl Session<'_> {
     /// When the lab or the directory fails for good, or another toll runs in the directory. What was measured
     /// before is kept.
     pub fn run(&mut self) -> Result<Ending, RunError> {
+        if self.plan.bring_up == BringUp::PerRun
+            && self.lab.isolation() == Some(Isolation::Loopback)
+        {
+            return Err(RunError::SideBySide);
+        }
         let _alone = self.store.lock()?;
         let todo: Vec<&PlannedTrial> =
             self.plan.trials.iter().filter(|trial| !self.store.is_done(trial)).collect();
@@ -113,12 +125,8 @@ impl Session<'_> {
             done: self.plan.trials.len() - todo.len(),
             estimate_s: self.estimate_s(&todo) + self.knee_estimate_s()?,
         })?;
-        let knee_per_s = match self.knee(!todo.is_empty())? {
-            Some(knee_per_s) => knee_per_s,
-            None => return self.end(Ending::Interrupted),
-        };
         let mut standing = Standing::default();
-        let ended = self.trials(&mut standing, &todo, knee_per_s);
+        let ended = self.measure(&mut standing, &todo);
         // Whatever ended the trials: nothing stays up. What ended them is told first.
         let cleared = standing.clear(self);
         let ending = ended?;
@@ -126,10 +134,25 @@ impl Session<'_> {
         self.end(ending)
     }
 
+    fn measure(
+        &mut self,
+        standing: &mut Standing,
+        todo: &[&PlannedTrial],
+    ) -> Result<Ending, RunError> {
+        match self.knee(standing, todo)? {
+            Some(knee_per_s) => self.trials(standing, todo, knee_per_s),
+            None => Ok(Ending::Interrupted),
+        }
+    }
+
     /// The lowest knee, searched for when the plan needs one and the store does not hold it yet. The outer
     /// `None` says that the search was interrupted.
-    fn knee(&mut self, trials_to_run: bool) -> Result<Option<Option<f64>>, RunError> {
-        if !self.plan.needs_knee() || !trials_to_run {
+    fn knee(
+        &mut self,
+        standing: &mut Standing,
+        todo: &[&PlannedTrial],
+    ) -> Result<Option<Option<f64>>, RunError> {
+        if !self.plan.needs_knee() || todo.is_empty() {
             return Ok(Some(None));
         }
         let mut knees = self.store.knees()?;
@@ -140,7 +163,7 @@ impl Session<'_> {
             if self.interrupted() {
                 return Ok(None);
             }
-            match knee::search(self, variant, deployment)? {
+            match knee::search(self, standing, variant, deployment)? {
                 Some(knee) => knees.push(knee),
                 None => return Ok(None),
             }
@@ -166,8 +189,7 @@ impl Session<'_> {
                 arm: planned.arm.label(),
                 load: planned.load.clone(),
             })?;
-            let next = todo.get(done + 1);
-            let stays_up = next.is_some_and(|next| shares_bring_up(self.plan, planned, next));
+            let stays_up = stays_up(self.plan, planned, &todo[done + 1..]);
             let turn = Turn { planned, knee_per_s, stays_up };
             let Some(verdict) = trial::run(self, standing, &turn)? else {
                 return Ok(Ending::Interrupted);
@@ -219,7 +241,13 @@ impl Session<'_> {
     }
 }
 
-/// Whether `next`, which comes right after `trial`, goes on with the same environment if that is still sound.
-fn shares_bring_up(plan: &Plan, trial: &PlannedTrial, next: &PlannedTrial) -> bool {
-    plan.bring_up == BringUp::PerBlock && trial.block == next.block && trial.arm == next.arm
+/// Whether a trial to come goes on with the environment of `trial`, if that is still sound.
+fn stays_up(plan: &Plan, trial: &PlannedTrial, to_come: &[&PlannedTrial]) -> bool {
+    match plan.bring_up {
+        BringUp::PerTrial => false,
+        BringUp::PerBlock => to_come
+            .first()
+            .is_some_and(|next| trial.block == next.block && trial.arm == next.arm),
+        BringUp::PerRun => to_come.iter().any(|later| trial.arm == later.arm),
+    }
 }

@@ -1,4 +1,4 @@
-//! Owns what stands: at most one environment, which the next trial goes on with or which is taken down.
+//! Owns what stands: the environments that later trials go on with, each under the arm that it was brought up for.
 //!
 //! Which trials share one is the plan's affair; here it only follows whether a trial has spoilt it.
 
@@ -7,10 +7,20 @@ use std::path::Path;
 use toll_lab::{Deployment, Environment};
 
 use super::{RunError, Session};
+use crate::plan::Arm;
+use crate::store::SettleRecord;
 
-/// The environment that stands, if there is one.
+/// The environments that stand, in the order in which they came up.
 #[derive(Debug, Default)]
-pub struct Standing(Option<Environment>);
+pub struct Standing(Vec<Stand>);
+
+/// An environment and its past.
+#[derive(Debug)]
+struct Stand {
+    arm: Arm,
+    environment: Environment,
+    settled: Option<SettleRecord>,
+}
 
 /// What a trial gets to run in.
 pub struct Site<'a> {
@@ -18,43 +28,65 @@ pub struct Site<'a> {
     pub environment: &'a mut Environment,
     /// Whether it has just come up: nothing has been asked of it.
     pub fresh: bool,
+    /// Its discarded run, until the first trial that counts on it stores it.
+    pub settled: &'a mut Option<SettleRecord>,
 }
 
 impl Standing {
-    /// The environment that an earlier trial left standing, or a fresh one whose processes log to `logs`.
+    /// The environment that `arm` has standing, or a fresh one whose processes log to `logs`.
     ///
     /// # Errors
     /// When the fresh one does not come up, or a broken one does not go away.
     pub fn site(
         &mut self,
         session: &mut Session<'_>,
+        arm: &Arm,
         deployment: &Deployment,
         logs: &Path,
     ) -> Result<Site<'_>, RunError> {
         // A component may have ended after the trial before was judged.
-        if self.0.as_mut().is_some_and(|environment| environment.crashed().is_some()) {
-            self.clear(session)?;
+        if self.of(arm).is_some_and(|stand| stand.environment.crashed().is_some()) {
+            self.take_down(session, arm)?;
         }
-        let fresh = self.0.is_none();
+        let fresh = self.of(arm).is_none();
         if fresh {
             session.stage("bring up")?;
-            self.0 = Some(session.lab.up(deployment, logs)?);
+            let environment = session.lab.up(deployment, logs)?;
+            self.0.push(Stand { arm: arm.clone(), environment, settled: None });
         }
-        let environment = self.0.as_mut().expect("it stood, or has just come up");
-        Ok(Site { environment, fresh })
+        let Stand { environment, settled, .. } =
+            self.of(arm).expect("it stood, or has just come up");
+        Ok(Site { environment, fresh, settled })
     }
 
-    /// Takes down what stands, if anything does.
+    fn of(&mut self, arm: &Arm) -> Option<&mut Stand> {
+        self.0.iter_mut().find(|stand| stand.arm == *arm)
+    }
+
+    /// Takes down what `arm` has standing, if anything.
     ///
     /// # Errors
     /// When something of it is left, or the run's directory cannot be written.
-    pub fn clear(&mut self, session: &mut Session<'_>) -> Result<(), RunError> {
-        let Some(environment) = self.0.take() else { return Ok(()) };
-        // A full disk must not keep an environment up: what cannot be told is done all the same.
-        let told = session.stage("take down");
-        environment.down()?;
-        told
+    pub fn take_down(&mut self, session: &mut Session<'_>, arm: &Arm) -> Result<(), RunError> {
+        let stand = self.0.iter().position(|stand| stand.arm == *arm);
+        stand.map_or(Ok(()), |index| down(session, self.0.remove(index)))
     }
+
+    /// Takes down all that stands, and goes on when one does not go away.
+    ///
+    /// # Errors
+    /// The first that left something, or that the run's directory cannot be written.
+    pub fn clear(&mut self, session: &mut Session<'_>) -> Result<(), RunError> {
+        let stands: Vec<Stand> = self.0.drain(..).collect();
+        stands.into_iter().map(|stand| down(session, stand)).fold(Ok(()), Result::and)
+    }
+}
+
+fn down(session: &mut Session<'_>, stand: Stand) -> Result<(), RunError> {
+    // A full disk must not keep an environment up: what cannot be told is done all the same.
+    let told = session.stage("take down");
+    stand.environment.down()?;
+    told
 }
 
 #[cfg(test)]

@@ -40,13 +40,14 @@ pub fn run(
         calibration_ns: machine::calibrate(),
         rate_per_s: load.rate_per_s(turn.knee_per_s),
     };
-    let mut site = standing.site(session, deployment, &trial.dir.logs())?;
+    let mut site = standing.site(session, &planned.arm, deployment, &trial.dir.logs())?;
     let measured = trial.measure(session, &mut site, load, turn);
     let judged = or_crash(measured, site.environment)
         .and_then(|measured| Ok(measured.why_invalid(planned)?));
     let is_valid = matches!(&judged, Ok(reasons) if reasons.is_empty());
     // What a broken trial did to the services, the next would inherit.
-    let cleared = if is_valid && turn.stays_up { Ok(()) } else { standing.clear(session) };
+    let goes_on = is_valid && turn.stays_up;
+    let cleared = if goes_on { Ok(()) } else { standing.take_down(session, &planned.arm) };
     let invalid = match judged {
         Ok(reasons) => reasons,
         Err(Stopped::Broken(reason)) => vec![reason],
@@ -100,7 +101,10 @@ impl Trial {
             .engine_plan(&environment.entry_url(), turn.knee_per_s, seed)
             .ok_or_else(|| Stopped::Broken("the knee its rate refers to is not known".into()))?;
         if site.fresh {
-            self.settle(session, environment)?;
+            *site.settled = settle(session, environment)?;
+        }
+        if let Some(settled) = site.settled.take() {
+            self.dir.write_settled(&settled)?;
         }
         session.stage("prove path")?;
         environment.open_proof().map_err(RunError::from)?;
@@ -112,17 +116,6 @@ impl Trial {
         let proof = close_proof(environment, traffic(&load.request, &report))?;
         self.dir.write_proof(&proof)?;
         Ok(Measured { load: report, proof })
-    }
-
-    fn settle(
-        &mut self,
-        session: &mut Session<'_>,
-        environment: &mut Environment,
-    ) -> Result<(), Stopped> {
-        if let Some(settled) = settle(session, environment)? {
-            self.dir.write_settled(&settled)?;
-        }
-        Ok(())
     }
 
     /// A window without load: what the variant costs when nobody calls.

@@ -235,6 +235,8 @@ pub enum BringUp {
     Trial,
     /// For all loads of one block: services that are slow to start are started less often.
     Block,
+    /// For the whole run, all variants side by side: for services that need minutes to be at their best.
+    Run,
 }
 
 /// A discarded run in a closed loop, slice after slice, until throughput and CPU per request are stable.
@@ -274,6 +276,9 @@ pub struct Changes {
     /// The end of single loads, by name; goes before `duration`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub loads: IndexMap<Name, Stop>,
+    /// How long a variant stays up, instead of the study's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bring_up: Option<BringUp>,
     /// Discarded run instead of the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settle>,
@@ -312,6 +317,7 @@ impl Study {
     /// The study with these changes.
     pub fn with(mut self, changes: &Changes) -> Self {
         self.blocks = changes.blocks.unwrap_or(self.blocks);
+        self.bring_up = changes.bring_up.unwrap_or(self.bring_up);
         self.settle = changes.settle.or(self.settle);
         self.warm_up = changes.warm_up.unwrap_or(self.warm_up);
         self.idle = changes.idle.unwrap_or(self.idle);

@@ -7,6 +7,7 @@ use toll_lab::{FakeCall, FakeLab, Lab, Proof};
 use toll_load::{Check, LoadReport, PhaseReport};
 
 use crate::event::RunEvent;
+use crate::plan::{Arm, BringUp, Plan};
 use crate::run::fixture::{
     Flow, Ran, STUDY, calls, crashing_in, lab, phase, report, reporting, saying, shared, sound,
 };
@@ -84,6 +85,32 @@ fn the_loads_of_one_arm_in_one_block_share_an_environment() {
     assert_eq!(flow.stored().trials.len(), 12);
 }
 
+/// Every arm is brought up once; the arms of one load run back to back.
+fn once() -> Plan {
+    let mut plan = shared(&two_loads());
+    plan.bring_up = BringUp::PerRun;
+    plan.trials.sort_by_key(|trial| (trial.block, trial.load.clone(), trial.arm.clone()));
+    (1..).zip(&mut plan.trials).for_each(|(index, trial)| trial.index = index);
+    plan
+}
+
+#[test]
+fn arms_that_are_brought_up_once_stand_side_by_side_to_the_end() {
+    let (flow, lab) = (Flow::planned(once()), lab(sound));
+    assert_complete(flow.run(&lab));
+    let expected = format!("{}{}D{}D{}D", "U(-)".repeat(3), "(-)".repeat(7), "(-)", "(-)");
+    assert_eq!(course(&lab), expected);
+}
+
+#[test]
+fn a_crash_among_arms_side_by_side_costs_its_own_arm_only() {
+    let (flow, lab) = (Flow::planned(once()), crashing_in(1, lab(sound)));
+    assert_complete(flow.run(&lab));
+    assert_eq!(invalid(&flow), [1]);
+    let ups = course(&lab).matches('U').count();
+    assert_eq!((ups, course(&lab).matches('D').count()), (4, 4));
+}
+
 #[test]
 fn an_invalid_trial_leaves_its_environment_to_nobody() {
     let (flow, lab) = (Flow::planned(shared(&two_loads())), lab_with_a_bad_load(3));
@@ -112,12 +139,12 @@ fn what_has_crashed_between_two_trials_does_not_stand_any_more() {
     let (plan, store, interrupt) = (&flow.plan, &flow.store, &AtomicBool::new(false));
     let mut session = Session { plan, lab: &lab, store, interrupt, watch: &mut |_| {} };
     let (deployment, logs) = (plan.deployment("bare").unwrap(), store.dir());
-    let mut standing = Standing::default();
-    assert!(standing.site(&mut session, deployment, logs).unwrap().fresh);
-    let site = standing.site(&mut session, deployment, logs).unwrap();
+    let (mut standing, arm) = (Standing::default(), Arm { variant: "bare".into(), again: false });
+    assert!(standing.site(&mut session, &arm, deployment, logs).unwrap().fresh);
+    let site = standing.site(&mut session, &arm, deployment, logs).unwrap();
     assert!(!site.fresh);
     site.environment.start_load(b"{}").unwrap();
-    assert!(standing.site(&mut session, deployment, logs).unwrap().fresh);
+    assert!(standing.site(&mut session, &arm, deployment, logs).unwrap().fresh);
     standing.clear(&mut session).unwrap();
     assert_eq!(course(&lab), "U-DUD");
 }
