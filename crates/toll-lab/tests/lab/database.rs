@@ -134,16 +134,22 @@ fn is_named_when_killed_and_leaves_nothing(lab: &TestLab) {
     let traces = Traces::of_servers_below(lab.folder.path());
     assert_eq!(traces.segments().len(), 1, "what is to be removed is there");
     kill(server_of(lab), Signal::SIGKILL).unwrap();
-    let crash = loop {
-        match environment.crashed() {
-            Some(crash) => break crash.to_string(),
-            None => std::thread::sleep(Duration::from_millis(1)),
-        }
-    };
+    let crash = wait_for_crash(&mut environment);
     assert!(crash.contains("postgres database ended by itself with signal SIGKILL"), "{crash}");
     environment.down().unwrap();
     traces.assert_gone();
     assert_only_the_template_is_left(lab);
+}
+
+fn wait_for_crash(environment: &mut Environment) -> String {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        match environment.crashed() {
+            Some(crash) => return crash.to_string(),
+            None => std::thread::sleep(Duration::from_millis(1)),
+        }
+        assert!(Instant::now() < deadline, "no crash was seen within 20 s");
+    }
 }
 
 /// The server's main process, by the file that it keeps in its data directory.
@@ -154,6 +160,19 @@ fn server_of(lab: &TestLab) -> Pid {
     let file = files.find(|file| file.is_file()).expect("a server runs");
     let text = fs::read_to_string(file).unwrap();
     Pid::from_raw(text.lines().next().unwrap().parse().unwrap())
+}
+
+#[test]
+fn a_server_that_loses_one_of_its_processes_does_not_go_on_as_if_nothing_were() {
+    let lab = with_parts_at!(Isolation::Loopback);
+    let mut environment = lab.up(&bare());
+    let server = server_of(&lab);
+    let children = fs::read_to_string(format!("/proc/{server}/task/{server}/children")).unwrap();
+    let child: i32 = children.split_whitespace().next().unwrap().parse().unwrap();
+    kill(Pid::from_raw(child), Signal::SIGKILL).unwrap();
+    let crash = wait_for_crash(&mut environment);
+    assert!(crash.contains("postgres database ended by itself with exit status"), "{crash}");
+    environment.down().unwrap();
 }
 
 macro_rules! a_killed_server {
