@@ -117,6 +117,14 @@ impl Session<'_> {
         {
             return Err(RunError::SideBySide);
         }
+        match self.run_alone() {
+            // The lab waited for an environment to come up, and stopped because the user wants to leave.
+            Err(RunError::Lab(LabError::Interrupted)) => self.end(Ending::Interrupted),
+            ended => ended,
+        }
+    }
+
+    fn run_alone(&mut self) -> Result<Ending, RunError> {
         let _alone = self.store.lock()?;
         let todo: Vec<&PlannedTrial> =
             self.plan.trials.iter().filter(|trial| !self.store.is_done(trial)).collect();
