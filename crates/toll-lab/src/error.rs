@@ -200,6 +200,9 @@ impl LabError {
             Self::JavaMissing | Self::SpringMissing => {
                 "run `toll doctor`: it says how to get it; or choose `--runtime native`"
             }
+            Self::Database { .. } => {
+                "correct the database's `seed` or `written` in the study, or see its log in the run's directory"
+            }
             Self::Cluster { .. } => {
                 "run `toll doctor`: it says which PostgreSQL this is; set POSTGRES to another one"
             }
@@ -222,7 +225,6 @@ impl LabError {
             }
             Self::UnknownService(_)
             | Self::Probe { .. }
-            | Self::Database { .. }
             | Self::Interrupted
             | Self::ProofNotOpen
             | Self::LoadPipe { .. } => return None,

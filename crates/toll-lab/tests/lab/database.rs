@@ -285,7 +285,9 @@ fn a_seed_that_the_server_refuses_is_quoted_and_nothing_stays_up() {
     let mut deployment = bare();
     let Program::Postgres(database) = &mut deployment.services[4].program else { unreachable!() };
     database.seed = "CREATE TABEL customers ()".into();
-    let error = refusal(&lab, &deployment).to_string();
+    let error = refusal(&lab, &deployment);
+    assert!(error.help().unwrap().contains("`seed`"));
+    let error = error.to_string();
     assert!(error.starts_with("the postgres database cannot be asked: "), "{error}");
     assert!(error.contains("syntax error at or near \"TABEL\""), "{error}");
     assert_eq!(servers_below(lab.folder.path()), [0; 0]);
