@@ -93,15 +93,16 @@ impl Source {
     pub(crate) fn lacks(&self) -> Option<&'static str> {
         match (self.cpu_is_of_one_process(), matches!(self.memory, Memory::Process { .. })) {
             (true, true) => Some(
-                "no cgroups: of a program that starts others, only the first process is counted",
+                "no cgroups: of a program that starts others, only the first process is counted; of a \
+                 database, all that live when a sample is taken",
             ),
             (true, false) => Some(
                 "no cgroup counts CPU time: of a program that starts others, only that of the first \
-                 process is counted",
+                 process is counted; of a database, that of all that live when a sample is taken",
             ),
             (false, true) => Some(
                 "no cgroup counts memory: of a program that starts others, only that of the first \
-                 process is counted",
+                 process is counted; of a database, what its processes do not share",
             ),
             (false, false) => None,
         }
