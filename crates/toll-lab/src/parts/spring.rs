@@ -9,8 +9,10 @@ use zip::ZipArchive;
 use super::error::MissingPart;
 use super::{Part, PartError, Source, Surroundings, part};
 
-/// Where the build puts it, below the folder of toll's sources.
-const BUILT_AT: &str = "services/spring/target/toll-spring.jar";
+/// Where set-up puts it, below the folder of toll's sources: unpacked, with an archive of its classes beside it,
+/// which halves the time that it takes to start. What Maven alone builds starts, too.
+const BUILT_AT: [&str; 2] =
+    ["services/spring/target/app/toll-spring.jar", "services/spring/target/toll-spring.jar"];
 
 /// Looks for the variable's, then for one that was built.
 ///
@@ -24,12 +26,14 @@ pub(super) fn find(around: &Surroundings) -> Result<Part, PartError> {
         }
         return inspect(path.clone(), Source::Environment);
     }
-    let built = around.builds.iter().map(|folder| folder.join(BUILT_AT));
-    let found = built.into_iter().find(|jar| jar.is_file());
+    let built = |folder: &PathBuf| BUILT_AT.map(|place| folder.join(place));
+    let found = around.builds.iter().flat_map(built).find(|jar| jar.is_file());
     inspect(found.ok_or(PartError::Missing { part: MissingPart::Spring })?, Source::Built)
 }
 
 fn inspect(path: PathBuf, source: Source) -> Result<Part, PartError> {
+    // An archive of classes holds for the jar's absolute path only.
+    let path = std::path::absolute(&path).unwrap_or(path);
     match version_of(&path) {
         Some(version) => part(path, version, source),
         None => Err(PartError::NotThePart { path, part: "a jar of Spring Boot" }),

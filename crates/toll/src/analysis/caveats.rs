@@ -8,6 +8,7 @@ use super::accounts::{CpuAccount, Owner};
 use super::effects;
 use super::findings::{LoadFindings, Metric, VariantLoad, View};
 use super::summary::fastest_calibration;
+use crate::plan::BringUp;
 use crate::store::{Mark, RunRecord, TrialRecord};
 
 /// Blocks below which intervals are too wide to lean on (METHOD.md rule 3).
@@ -27,6 +28,7 @@ pub fn caveats(run: &RunRecord, loads: &[LoadFindings]) -> Vec<String> {
     warnings.extend(run.host.lacks.iter().cloned());
     warnings.extend(run.host.changes.iter().cloned());
     warnings.extend(missing_trials(run));
+    warnings.extend(started_once(run));
     warnings.extend(loads.iter().flat_map(few_blocks));
     warnings.extend(loads.iter().filter_map(unequal_rates));
     warnings.extend(not_carried(run));
@@ -57,6 +59,13 @@ fn missing_trials(run: &RunRecord) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Blocks on the same services say nothing of how one start differs from the next.
+fn started_once(run: &RunRecord) -> Option<String> {
+    (run.plan.bring_up == BringUp::PerRun).then(|| {
+        "each arm was started once: the intervals leave out how one start differs from the next; the noise floor, from two starts of the baseline, holds it".into()
+    })
 }
 
 fn few_blocks(load: &LoadFindings) -> Vec<String> {

@@ -276,6 +276,9 @@ pub struct Changes {
     /// The end of single loads, by name; goes before `duration`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub loads: IndexMap<Name, Stop>,
+    /// Work of every built-in service, instead of the study's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<app::Work>,
     /// How long a variant stays up, instead of the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bring_up: Option<BringUp>,
@@ -319,6 +322,9 @@ impl Study {
         self.blocks = changes.blocks.unwrap_or(self.blocks);
         self.bring_up = changes.bring_up.unwrap_or(self.bring_up);
         self.settle = changes.settle.or(self.settle);
+        for service in self.app.services.values_mut().filter(|s| s.command.is_none()) {
+            service.work = changes.work.or(service.work);
+        }
         self.warm_up = changes.warm_up.unwrap_or(self.warm_up);
         self.idle = changes.idle.unwrap_or(self.idle);
         for (name, load) in &mut self.loads {
