@@ -39,8 +39,8 @@ const JARS: [(&str, Jar); 2] = [
     ),
 ];
 
-/// Looks for the variable's, the cache's and the system's, and fetches last: the cache comes before the
-/// system, so that a version that was fetched stays the one that is measured.
+/// Looks for the variable's and the cache's, then fetches; the system's only where nothing can be fetched, so
+/// that runs on different machines measure the same server.
 ///
 /// # Errors
 /// See [`super::postgres`].
@@ -53,16 +53,25 @@ pub(super) fn find(around: &Surroundings, fetch: Fetch) -> Result<Part, PartErro
     if is_installed(&cached.join("bin")) {
         return inspect(&cached.join("bin"), Source::Cache);
     }
-    if let Some(programs) = newest_of(&around.system_postgres) {
-        return inspect(&programs, Source::System);
-    }
+    let system = || newest_of(&around.system_postgres);
     match fetch {
-        Fetch::Forbidden => Err(PartError::Missing { part: MissingPart::Postgres }),
-        Fetch::Allowed => {
-            jar::fetch(around, &jar_for(std::env::consts::ARCH)?, &cached)?;
-            inspect(&cached.join("bin"), Source::Fetched)
-        }
+        Fetch::Forbidden => match system() {
+            Some(programs) => inspect(&programs, Source::System),
+            None => Err(PartError::Missing { part: MissingPart::Postgres }),
+        },
+        Fetch::Allowed => match fetched(around, &cached) {
+            Ok(part) => Ok(part),
+            Err(why) => {
+                let programs = system().ok_or(why)?;
+                inspect(&programs, Source::System)
+            }
+        },
     }
+}
+
+fn fetched(around: &Surroundings, cached: &Path) -> Result<Part, PartError> {
+    jar::fetch(around, &jar_for(std::env::consts::ARCH)?, cached)?;
+    inspect(&cached.join("bin"), Source::Fetched)
 }
 
 /// Where a fetched PostgreSQL is kept, in toll's cache folder.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toll_lab::parts::{self, Fetch, Part, PartError};
+use toll_lab::parts::{self, Fetch, Part, PartError, Source};
 use toll_lab::{DataPlane, Deployment, Program, Runtime};
 
 use super::talk::say;
@@ -73,7 +73,7 @@ fn fetched(
     find: fn(Fetch) -> Result<Part, PartError>,
 ) -> Result<Part, PartError> {
     match find(Fetch::Forbidden) {
-        Err(PartError::Missing { .. }) => {}
+        Err(PartError::Missing { .. }) | Ok(Part { source: Source::System, .. }) => {}
         found => return found,
     }
     say(announcement);
