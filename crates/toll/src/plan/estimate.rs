@@ -13,6 +13,8 @@ const DATABASE_S: f64 = 0.5;
 const JVM_UP_AND_DOWN_S: f64 = 12.0;
 /// A knee search on services that are up: a closed loop and some five tries, each 1.5 s and its warm-up, seconds.
 const KNEE_TRIES_S: f64 = 12.0;
+/// Share of the time that a discarded run may take which it usually does: a study sets the limit with little to spare.
+const USUAL_SHARE: f64 = 0.8;
 /// Requests a second that a small machine answers, to guess how long a count of them takes.
 const GUESSED_THROUGHPUT_PER_S: f64 = 2000.0;
 
@@ -60,10 +62,10 @@ impl Plan {
 }
 
 impl PlannedSettle {
-    /// How long it usually takes, seconds: half of the most, but never less than can show it stable.
+    /// How long it usually takes, seconds: most of what it may, but never less than can show it stable.
     fn usual_s(&self) -> f64 {
         let least_s = self.slice_s * f64::from(crate::study::Settle::SLICES);
-        (self.max_s / 2.0).max(least_s).min(self.max_s)
+        (self.max_s * USUAL_SHARE).max(least_s).min(self.max_s)
     }
 }
 

@@ -439,17 +439,21 @@ fn every_recomputed_value_follows_from_the_figures_of_its_study() {
 }
 
 #[test]
-fn services_that_stay_up_for_a_block_are_brought_up_once_in_it() {
+fn services_that_stay_up_for_a_block_or_the_run_are_brought_up_once_in_it() {
     let mut study = customer_360();
     let once = plan(&study, &choices());
     study.bring_up = study::BringUp::Trial;
     let each_time = plan(&study, &choices());
-    // 2 s up and down and 3 s of discarded run, for two further loads of fifteen arms.
+    // 2 s up and down and 4 s of discarded run, for two further loads of fifteen arms.
     let saved_s = each_time.trials_s(&each_time.trials) - once.trials_s(&once.trials);
-    assert!((saved_s - 15.0 * 2.0 * 5.0).abs() < 1e-6, "{saved_s}");
+    assert!((saved_s - 15.0 * 2.0 * 6.0).abs() < 1e-6, "{saved_s}");
+    study.bring_up = study::BringUp::Run;
+    let side_by_side = plan(&study, &choices());
+    let saved_s = once.trials_s(&once.trials) - side_by_side.trials_s(&side_by_side.trials);
+    assert!((saved_s - 12.0 * 6.0).abs() < 1e-6, "{saved_s}: three arms instead of fifteen");
     // An interrupted block begins with fresh services, too.
     let rest_s = once.trials_s(&once.trials[1..3]);
-    assert!((rest_s - (5.0 + 2.0 * 4.5)).abs() < 1e-6, "{rest_s}");
+    assert!((rest_s - (6.0 + 2.0 * 4.5)).abs() < 1e-6, "{rest_s}");
 }
 
 #[test]

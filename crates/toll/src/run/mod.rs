@@ -253,9 +253,9 @@ impl Session<'_> {
 fn stays_up(plan: &Plan, trial: &PlannedTrial, to_come: &[&PlannedTrial]) -> bool {
     match plan.bring_up {
         BringUp::PerTrial => false,
-        BringUp::PerBlock => to_come
-            .first()
-            .is_some_and(|next| trial.block == next.block && trial.arm == next.arm),
+        BringUp::PerBlock => {
+            to_come.first().is_some_and(|next| trial.block == next.block && trial.arm == next.arm)
+        }
         BringUp::PerRun => to_come.iter().any(|later| trial.arm == later.arm),
     }
 }

@@ -7,12 +7,12 @@
 //! recorded and told, but not waited for.
 
 use toll_lab::{Environment, Reading, Role, Sample};
-use toll_load::{LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, Stop};
+use toll_load::{LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, Stop, Target};
 
 use super::load::{Heard, Stopped, answered_well, drive, failures_in_words, throughput};
 use super::{RunError, Session};
 use crate::event::RunEvent;
-use crate::plan::PlannedSettle;
+use crate::plan::{Plan, PlannedSettle};
 use crate::store::{SettleRecord, SettleSlice};
 
 /// Slices in each of the two windows that are compared.
@@ -32,11 +32,12 @@ pub fn settle(
 ) -> Result<Option<SettleRecord>, Stopped> {
     let Some(settle) = session.plan.settle else { return Ok(None) };
     session.stage("settle")?;
-    let plan = slice_plan(session, &settle, &environment.entry_url());
+    let url = environment.entry_url();
     let mut slices: Vec<SettleSlice> = Vec::new();
     let mut began_ns = None;
     let mut stable = false;
     while !stable && is_time_left(&settle, &slices) {
+        let plan = slice_plan(session.plan, &settle, &url, slices.len() as u64);
         let (report, ends) = one_slice(session, environment, &plan)?;
         let began_ns = *began_ns.get_or_insert(ends.begin.at_ns);
         let slice = slice(&report, &ends, began_ns);
@@ -53,13 +54,19 @@ struct Ends {
     end: Sample,
 }
 
-fn slice_plan(session: &Session<'_>, settle: &PlannedSettle, url: &str) -> LoadPlan {
-    let load = session.plan.loads.first().expect("a plan with trials has a load");
+/// The requests of all loads in turn: code that compiles for the first one's alone is compiled anew when the next
+/// asks for something else, in the middle of its trial.
+///
+/// No trial has the seed of a slice, so that what a slice writes is written by no trial again.
+fn slice_plan(plan: &Plan, settle: &PlannedSettle, url: &str, number: u64) -> LoadPlan {
     let stop = Stop::AfterSeconds(settle.slice_s);
+    let targets: Vec<Target> = plan.loads.iter().map(|load| load.request.target(url)).collect();
+    let first = targets.first().expect("a plan with trials has a load").clone();
     LoadPlan {
+        targets,
         timeout_ms: TIMEOUT_MS,
-        seed: session.plan.seed,
-        ..LoadPlan::new(load.request.target(url), LoadModel::closed(settle.connections), stop)
+        seed: (!plan.seed).wrapping_sub(number),
+        ..LoadPlan::new(first, LoadModel::closed(settle.connections), stop)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Fresh services settle: until they are stable or the time is up, before the first load and before a knee.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use toll_lab::{
     Component, ComponentSample, Deployment, FakeCall, FakeLoadScript, HostSample, MemorySample,
 };
-use toll_load::{PhaseReport, Target};
+use toll_load::PhaseReport;
 
 use super::*;
 use crate::plan::{Plan, PlannedRequest};
@@ -194,34 +195,51 @@ fn plan_of_writes() -> Plan {
     plan
 }
 
-type Asked = Arc<Mutex<Vec<(bool, Target)>>>;
+type Asked = Arc<Mutex<Vec<(bool, LoadPlan)>>>;
 
-/// A sound lab, and what its loads asked: whether in a closed loop of [`SETTLE`], and the target.
+/// A sound lab, and what its loads were told: whether in a closed loop of [`SETTLE`], and the plan.
 fn listening() -> (toll_lab::Lab, Asked) {
     let asked = Asked::default();
     let listener = Arc::clone(&asked);
     let engine = move |deployment: &Deployment, plan: &LoadPlan| -> FakeLoadScript {
         let settles = plan.model == LoadModel::closed(SETTLE.connections);
-        listener.lock().unwrap().push((settles, plan.targets[0].clone()));
+        listener.lock().unwrap().push((settles, plan.clone()));
         sound(deployment, plan)
     };
     (lab(engine), asked)
 }
 
+fn requests(plan: &LoadPlan) -> Vec<(&str, &str)> {
+    plan.targets.iter().map(|target| (target.method.as_str(), target.url.as_str())).collect()
+}
+
 #[test]
-fn settling_asks_what_the_first_load_asks_and_a_knee_what_its_load_does() {
+fn settling_asks_what_all_loads_ask_and_a_knee_what_its_load_does() {
     let flow = settling(plan_of_writes());
     let (lab, asked) = listening();
     let found = |event: &&RunEvent| matches!(event, RunEvent::KneeFound { .. });
     let both = |events: &[RunEvent]| events.iter().filter(found).count() == 2;
     flow.run_until(&lab, both).ending.unwrap();
-    let (settles, tries): (Vec<_>, Vec<_>) =
-        asked.lock().unwrap().iter().cloned().partition(|(settles, _)| *settles);
-    assert!(settles.iter().all(|(_, target)| target.url == "http://server.invalid/first"));
-    assert!(tries.iter().all(|(_, target)| {
-        (target.method.as_str(), target.url.as_str()) == ("POST", "http://server.invalid/second")
-    }));
+    let asked = asked.lock().unwrap();
+    let (settles, tries): (Vec<_>, Vec<_>) = asked.iter().partition(|(settles, _)| *settles);
+    let (first, second) =
+        (("GET", "http://server.invalid/first"), ("POST", "http://server.invalid/second"));
+    assert!(settles.iter().all(|(_, plan)| requests(plan) == [first, second]));
+    assert!(tries.iter().all(|(_, plan)| requests(plan) == [second]));
     assert_eq!((settles.len(), tries.len()), (2 * 6, 2 * 5), "six slices and five tries a variant");
+}
+
+#[test]
+fn no_slice_of_an_environment_writes_what_another_or_a_trial_writes() {
+    let flow = settling(plan_of_writes());
+    let (lab, asked) = listening();
+    assert_eq!(flow.run(&lab).ending.unwrap(), Ending::Complete);
+    let asked = asked.lock().unwrap();
+    let (settles, others): (Vec<_>, Vec<_>) = asked.iter().partition(|(settles, _)| *settles);
+    let seeds =
+        |of: &[&(bool, LoadPlan)]| of.iter().map(|(_, plan)| plan.seed).collect::<BTreeSet<_>>();
+    assert_eq!(seeds(&settles).len(), 6);
+    assert!(seeds(&settles).is_disjoint(&seeds(&others)));
 }
 
 #[test]
