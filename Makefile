@@ -6,7 +6,7 @@ TOLL := target/release/toll
 
 ## demo: install what is missing, build, measure what a sidecar pair costs
 demo:
-	scripts/setup
+	scripts/setup demo
 	cargo build --release --locked --bin toll
 	$(TOLL) run mesher --quick
 

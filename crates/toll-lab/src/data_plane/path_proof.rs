@@ -119,6 +119,15 @@ impl Window<'_> {
         let entry = self.deployment.service(&self.deployment.entry);
         entry.is_some_and(|entry| entry.program == Program::Gateway)
     }
+
+    /// Whether the requests of `service` may bear a gateway's headers: from the gateway itself, or handed on by a
+    /// program of the user's own. The built-in services hand none on but the request's id.
+    fn bears_gateway_headers(&self, service: &str) -> bool {
+        let calls = |caller: &&Service| caller.calls.iter().any(|callee| callee == service);
+        let mut callers = self.deployment.services.iter().filter(calls);
+        self.is_behind_gateway()
+            && callers.any(|caller| !matches!(caller.program, Program::BuiltIn(_)))
+    }
 }
 
 /// Proves that every request went through the sidecars of all services in its path, over mTLS between them.

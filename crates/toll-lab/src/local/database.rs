@@ -4,17 +4,26 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::unix::fs::{DirBuilderExt, chown};
 use std::process::Command;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::environment::{LocalEnvironment, Program};
 use super::isolation::Isolation;
 use super::place::User;
 use super::postgres::{self, ROLE, SERVER_UID, SUPERUSER, Server};
+use super::process::Patience;
 use super::query::{Row, query};
 use super::template::Template;
 use super::topology::listen_ip;
 use crate::data_plane::DatabaseSight;
 use crate::deployment::{self, Postgres};
 use crate::{Component, LabError, Role};
+
+/// How long a seed may run.
+const LONGEST_SEED: Duration = Duration::from_secs(120);
+
+/// How long a database may take to say what it did: one that has stopped never does.
+const LONGEST_LOOK: Duration = Duration::from_secs(20);
 
 impl LocalEnvironment {
     /// Gives each database a copy of the template, and starts its server.
@@ -64,7 +73,7 @@ impl LocalEnvironment {
     /// Runs each database's seed; the servers take connections.
     pub(super) fn seed_databases(&self) -> Result<(), LabError> {
         for (_, pod, database) in self.databases() {
-            self.ask_database(&pod, ROLE, ROLE, &database.seed)?;
+            self.ask_database(&pod, ROLE, ROLE, &database.seed, LONGEST_SEED)?;
         }
         Ok(())
     }
@@ -72,12 +81,17 @@ impl LocalEnvironment {
     /// What each database says of itself.
     pub(super) fn database_sights(&self) -> Result<BTreeMap<String, DatabaseSight>, LabError> {
         let look = |(_, pod, database): (usize, String, Postgres)| {
-            let mut sight =
-                sight(&self.ask_database(&pod, SUPERUSER, SUPERUSER, postgres::SIGHT)?)
-                    .ok_or_else(|| unreadable(&pod, "the statistics"))?;
+            let mut sight = sight(&self.ask_database(
+                &pod,
+                SUPERUSER,
+                SUPERUSER,
+                postgres::SIGHT,
+                LONGEST_LOOK,
+            )?)
+            .ok_or_else(|| unreadable(&pod, "the statistics"))?;
             if let Some(sql) = &database.written {
                 // Not as the services' role, whose statements are counted.
-                let rows = self.ask_database(&pod, SUPERUSER, ROLE, sql)?;
+                let rows = self.ask_database(&pod, SUPERUSER, ROLE, sql, LONGEST_LOOK)?;
                 let written = written(&rows);
                 sight.written =
                     Some(written.ok_or_else(|| unreadable(&pod, "the study's `written`"))?);
@@ -93,10 +107,16 @@ impl LocalEnvironment {
         user: &str,
         database: &str,
         sql: &str,
+        limit: Duration,
     ) -> Result<Vec<Row>, LabError> {
         let server = self.server(pod);
-        query(&self.launcher, &self.options.service, &server, [user, database], sql)
-            .map_err(|message| LabError::Database { pod: pod.to_owned(), message })
+        let interrupt = &*self.options.interrupt;
+        let patience = Patience { limit, interrupt };
+        query(&self.launcher, &self.options.service, &server, [user, database], sql, &patience)
+            .map_err(|message| match interrupt.load(Ordering::Relaxed) {
+                true => LabError::Interrupted,
+                false => LabError::Database { pod: pod.to_owned(), message },
+            })
     }
 
     /// Place among the pods, pod's name and content of each database.

@@ -53,11 +53,11 @@ CREATE EXTENSION pg_stat_statements
 /// What a server did and who is connected, a row each: kind, address, number.
 ///
 /// The view has one row for each different statement; BEGIN and COMMIT are not in it (`track_utility`). Left
-/// out are questions about the server itself, which drivers and probes ask.
+/// out are the probes' question and those about types, which drivers ask.
 pub(super) const SIGHT: &str = "
     SELECT 'statements', NULL, coalesce(sum(calls), 0)::bigint
     FROM pg_stat_statements JOIN pg_roles ON pg_roles.oid = userid
-    WHERE rolname = 'toll' AND query !~ 'pg_|inet_client_addr'
+    WHERE rolname = 'toll' AND query !~ '\\minet_client_addr\\M|\\mpg_(catalog|type|range|enum|namespace|class|attribute)\\M'
     UNION ALL
     SELECT 'peer', host(client_addr), count(*)
     FROM pg_stat_activity

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -75,6 +76,47 @@ impl Launcher {
         }
         child.wait_with_output()
     }
+
+    /// Runs `command`, which prints less than a pipe holds, for as long as there is patience.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`]; `TimedOut` or `Interrupted` when it was ended before its time.
+    pub(crate) fn run_within(
+        &self,
+        mut command: Command,
+        patience: &Patience<'_>,
+    ) -> io::Result<Output> {
+        const LOOK_EVERY: Duration = Duration::from_millis(2);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.spawn(command)?;
+        let deadline = Instant::now() + patience.limit;
+        while child.try_wait()?.is_none() {
+            let interrupted = patience.interrupt.load(Ordering::Relaxed);
+            if interrupted || Instant::now() >= deadline {
+                child.kill()?;
+                child.wait()?;
+                let limit = patience.limit.as_secs();
+                return Err(match interrupted {
+                    true => io::ErrorKind::Interrupted.into(),
+                    false => io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        format!("no answer within {limit} s"),
+                    ),
+                });
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        child.wait_with_output()
+    }
+}
+
+/// How long to wait for a program, and what ends the wait early.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience<'a> {
+    /// The longest wait.
+    pub(crate) limit: Duration,
+    /// Whether the user wants to leave.
+    pub(crate) interrupt: &'a AtomicBool,
 }
 
 impl Drop for Launcher {

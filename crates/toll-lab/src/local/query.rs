@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::place::Place;
 use super::postgres::Server;
-use super::process::Launcher;
+use super::process::{Launcher, Patience};
 
 /// The columns of one row as texts; none for NULL.
 pub(super) type Row = Vec<Option<String>>;
@@ -27,6 +27,7 @@ pub(super) fn query(
     server: &Server,
     [user, database]: [&str; 2],
     sql: &str,
+    patience: &Patience<'_>,
 ) -> Result<Vec<Row>, String> {
     let mut command = Command::new(&service[0]);
     command.args(&service[1..]).arg("query").arg("--socket").arg(&server.folder);
@@ -35,7 +36,7 @@ pub(super) fn query(
     command.arg("--").arg(sql);
     let place = Place::default();
     place.apply(&mut command).map_err(|e| e.to_string())?;
-    let output = launcher.run(command, "").map_err(|e| e.to_string())?;
+    let output = launcher.run_within(command, patience).map_err(|e| e.to_string())?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
     }

@@ -38,9 +38,10 @@ impl Template {
         ledger.directory(&folder).map_err(LabError::Ledger)?;
         ledger.data_directory(&data).map_err(LabError::Ledger)?;
         let user = maker(isolation);
+        // From here on its drop removes what a failing step leaves.
+        let mut template = Self { programs: programs.to_owned(), data, ledger };
         make_folder(&folder, &user)?;
-        let programs = reachable(programs, &folder, &user)?;
-        let template = Self { programs, data, ledger };
+        template.programs = reachable(programs, &folder, &user)?;
         template.fill(&user)?;
         Ok(template)
     }

@@ -61,12 +61,18 @@ pub(super) fn find(around: &Surroundings, fetch: Fetch) -> Result<Part, PartErro
         },
         Fetch::Allowed => match fetched(around, &cached) {
             Ok(part) => Ok(part),
-            Err(why) => {
+            Err(why) if cannot_be_had(&why) => {
                 let programs = system().ok_or(why)?;
                 inspect(&programs, Source::System)
             }
+            Err(why) => Err(why),
         },
     }
+}
+
+/// Whether nothing is wrong but that nothing can be fetched here.
+fn cannot_be_had(why: &PartError) -> bool {
+    matches!(why, PartError::NoMaven | PartError::Offline { .. } | PartError::NoBuildFor { .. })
 }
 
 fn fetched(around: &Surroundings, cached: &Path) -> Result<Part, PartError> {

@@ -1,6 +1,6 @@
 //! What weakens a run's findings, a sentence each, to be shown beside the numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toll_lab::Reading;
 
@@ -8,7 +8,7 @@ use super::accounts::{CpuAccount, Owner};
 use super::effects;
 use super::findings::{LoadFindings, Metric, VariantLoad, View};
 use super::summary::fastest_calibration;
-use crate::plan::BringUp;
+use crate::plan::{Arm, BringUp};
 use crate::store::{Mark, RunRecord, TrialRecord};
 
 /// Blocks below which intervals are too wide to lean on (METHOD.md rule 3).
@@ -19,6 +19,8 @@ const SAME_RATE: f64 = 0.02;
 const NOTABLE_STEAL: f64 = 0.02;
 /// CPU time that belongs to no component, as a share of what the components used, worth a warning.
 const NOTABLE_OTHERS: f64 = 0.15;
+/// More CPU per request in the first block than in the later ones, as a share, worth a warning.
+const NOTABLE_DRIFT: f64 = 0.1;
 /// Slowest over fastest calibration loop worth a warning.
 const NOTABLE_CALIBRATION: f64 = 1.25;
 
@@ -29,6 +31,7 @@ pub fn caveats(run: &RunRecord, loads: &[LoadFindings]) -> Vec<String> {
     warnings.extend(run.host.changes.iter().cloned());
     warnings.extend(missing_trials(run));
     warnings.extend(started_once(run));
+    warnings.extend(drifts(run));
     warnings.extend(loads.iter().flat_map(few_blocks));
     warnings.extend(loads.iter().filter_map(unequal_rates));
     warnings.extend(not_carried(run));
@@ -61,10 +64,36 @@ fn missing_trials(run: &RunRecord) -> Vec<String> {
     warnings
 }
 
+/// Arms that were still getting cheaper when their first block was measured: the same services served the others.
+fn drifts(run: &RunRecord) -> Vec<String> {
+    if run.plan.bring_up != BringUp::PerRun {
+        return vec![];
+    }
+    let arms = run.plan.trials.iter().map(|t| (&t.arm, &t.load)).collect::<BTreeSet<_>>();
+    arms.into_iter().filter_map(|(arm, load)| drift(run, arm, load)).collect()
+}
+
+fn drift(run: &RunRecord, arm: &Arm, load: &str) -> Option<String> {
+    let valid = run.trials.iter().filter(|t| t.verdict.invalid.is_empty());
+    let of_arm = valid.filter(|t| t.trial.arm == *arm && t.trial.load == load);
+    let costs: Vec<f64> =
+        of_arm.filter_map(|t| effects::observe(t, Metric::CpuPerRequest)).collect();
+    let (first, later) = costs.split_first()?;
+    let later = later.iter().sum::<f64>() / later.len().max(1) as f64;
+    let more = first / later - 1.0;
+    (later > 0.0 && more > NOTABLE_DRIFT).then(|| {
+        format!(
+            "{} under {load}: the first block cost {:.0} % more CPU per request than the later ones on the same services, which were still warming up; a longer settle.max may help",
+            arm.label(),
+            more * 100.0
+        )
+    })
+}
+
 /// Blocks on the same services say nothing of how one start differs from the next.
 fn started_once(run: &RunRecord) -> Option<String> {
     (run.plan.bring_up == BringUp::PerRun).then(|| {
-        "each arm was started once: the intervals leave out how one start differs from the next; the noise floor, from two starts of the baseline, holds it".into()
+        "each arm was started once: the intervals leave out how one start differs from the next, of which the noise floor, from two starts of the baseline, shows something".into()
     })
 }
 
@@ -131,9 +160,13 @@ fn other_work(run: &RunRecord) -> Option<String> {
         })
     };
     let count = run.trials.iter().filter(disturbed).count();
+    let whose = match run.plan.bring_up {
+        BringUp::PerRun => "the arms that stood by, or other work on this machine",
+        BringUp::PerTrial | BringUp::PerBlock => "other work ran on this machine",
+    };
     (count > 0).then(|| {
         format!(
-            "in {count} of {} trials more than {:.0} % of the CPU time that was used belongs to no component: other work ran on this machine",
+            "in {count} of {} trials more than {:.0} % of the CPU time that was used belongs to no component: {whose}",
             run.trials.len(),
             100.0 * NOTABLE_OTHERS / (1.0 + NOTABLE_OTHERS)
         )

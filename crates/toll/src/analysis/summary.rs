@@ -1,12 +1,15 @@
 //! The parts of the findings: per load, per variant, per trial.
 
+use toll_lab::Program;
 use toll_load::Stop;
 
 use super::accounts::{self, CpuAccount, Owner};
 use super::effects::{self, Paired};
 use super::findings::*;
 use super::{attribution, hey, latency, pods, reference, traversals};
-use crate::plan::{Arm, Plan, PlannedLoad, PlannedRate, PlannedReference, Release, VariantState};
+use crate::plan::{
+    Arm, BringUp, Plan, PlannedLoad, PlannedRate, PlannedReference, Release, VariantState,
+};
 use crate::store::{Mark, RunRecord, TrialRecord};
 
 /// All that one load showed.
@@ -282,10 +285,32 @@ pub fn fastest_calibration(run: &RunRecord) -> f64 {
     run.trials.iter().map(|t| t.verdict.noise.calibration_ns).min().unwrap_or(1).max(1) as f64
 }
 
+/// What each built-in service burns for a request: `client 500 µs, server 500 µs`.
+fn work(plan: &Plan) -> Option<String> {
+    let (_, deployment) = plan.ready().next()?;
+    let burned = deployment.services.iter().filter_map(|service| match &service.program {
+        Program::BuiltIn(built_in) => Some(format!("{} {:?}", service.name, built_in.work)),
+        _ => None,
+    });
+    let burned: Vec<String> = burned.collect();
+    (!burned.is_empty()).then(|| burned.join(", "))
+}
+
+fn bring_up(bring_up: BringUp) -> &'static str {
+    match bring_up {
+        BringUp::PerTrial => "for each trial",
+        BringUp::PerBlock => "for all loads of an arm in a block",
+        BringUp::PerRun => "once for each arm, all side by side",
+    }
+}
+
 /// What the machine and the run were.
 pub fn manifest(run: &RunRecord) -> Vec<(String, String)> {
     let mut manifest = run.host.facts.clone();
     manifest.push(("profile".into(), run.plan.profile.clone()));
+    manifest.extend(run.plan.runtime.clone().map(|runtime| ("runtime".into(), runtime)));
+    manifest.extend(work(&run.plan).map(|work| ("work".into(), work)));
+    manifest.push(("bring-up".into(), bring_up(run.plan.bring_up).into()));
     manifest.push(("blocks".into(), run.plan.blocks.to_string()));
     manifest.push(("seed".into(), run.plan.seed.to_string()));
     manifest

@@ -61,6 +61,12 @@ pub enum PlanError {
     /// `--runtime` is about nothing in this study.
     #[error("the study has no built-in service to choose a runtime for")]
     NoRuntime,
+    /// A JVM cannot keep a fault's times exactly.
+    #[error("{service} stalls, and a service on the spring runtime cannot")]
+    StallOnSpring {
+        /// The service.
+        service: String,
+    },
     /// Too few blocks for an interval.
     #[error("{blocks} blocks give no interval")]
     TooFewBlocks {
@@ -89,6 +95,9 @@ impl PlanError {
             Self::NoRuntime => {
                 "leave --runtime out: all its services are programs of your own".into()
             }
+            Self::StallOnSpring { .. } => {
+                "give it `runtime: native`, or take its `stall` out of the study".into()
+            }
             Self::TooFewBlocks { .. } => {
                 "use --blocks 2 or more; 5 and up for figures to lean on".into()
             }
@@ -114,6 +123,9 @@ pub fn resolve(
     let runtime = runtime_in_words(&services);
     if choices.runtime.is_some() && runtime.is_none() {
         return Err(PlanError::NoRuntime);
+    }
+    if let Some(service) = services.iter().find(|service| stalls_on_spring(service)) {
+        return Err(PlanError::StallOnSpring { service: service.name.clone() });
     }
     let variants = variants(&study, choices, &services)?;
     let arms = arms(&variants, study.baseline.as_str())?;
@@ -173,6 +185,15 @@ fn runtime_in_words(services: &[Service]) -> Option<String> {
         (true, true) => "native and spring",
     };
     Some(words.into())
+}
+
+fn stalls_on_spring(service: &Service) -> bool {
+    match &service.program {
+        Program::BuiltIn(built_in) => {
+            built_in.runtime == Runtime::Spring && built_in.stall.is_some()
+        }
+        _ => false,
+    }
 }
 
 fn profile_name(profile: Profile) -> &'static str {

@@ -302,8 +302,8 @@ fn spring_changes_what_the_study_says_on_top_of_the_profile() {
         (plan.bring_up, plan.settle.unwrap().max_s, plan.idle_s)
     };
     assert_eq!(plan_of(&choices()), (BringUp::PerBlock, 5.0, 0.5));
-    assert_eq!(plan_of(&on_spring()), (BringUp::PerRun, 90.0, 0.5));
-    assert_eq!(plan_of(&quick), (BringUp::PerRun, 90.0, 0.2));
+    assert_eq!(plan_of(&on_spring()), (BringUp::PerRun, 130.0, 0.5));
+    assert_eq!(plan_of(&quick), (BringUp::PerRun, 130.0, 0.2));
 }
 
 #[test]
@@ -464,7 +464,7 @@ fn customer_360_ends_within_its_time() {
     };
     assert!(minutes(Profile::Default, Runtime::Native) < 6.0);
     assert!(minutes(Profile::Default, Runtime::Spring) < 12.0);
-    assert!(minutes(Profile::Quick, Runtime::Native) < 2.5);
+    assert!(minutes(Profile::Quick, Runtime::Native) < 2.6);
 }
 
 #[test]

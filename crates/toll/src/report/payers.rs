@@ -158,9 +158,11 @@ fn traversals(load: &LoadFindings) -> Option<Table> {
         .iter()
         .filter_map(|v| Some((v.variant.as_str(), v.traversals.as_ref()?)))
         .collect();
-    let all = || with.iter().flat_map(|(_, costs)| costs.sidecars.iter().chain([&costs.total]));
-    let scale = Scale::of(Quantity::CpuTime, [all().map(|c| c.cpu_us.value).fold(0.0, f64::max)]);
-    let each = all().filter_map(|c| c.per_traversal_us).map(|e| e.value);
+    // Not the total: its decimals would round the sidecars beyond what the other tables show of them.
+    let sidecars = || with.iter().flat_map(|(_, costs)| &costs.sidecars);
+    let largest = sidecars().map(|c| c.cpu_us.value).fold(0.0, f64::max);
+    let scale = Scale::of(Quantity::CpuTime, [largest]);
+    let each = sidecars().filter_map(|c| c.per_traversal_us).map(|e| e.value);
     let each = scale.with_decimals_for([each.fold(0.0, f64::max)]);
     let unit = scale.unit();
     let columns = vec![

@@ -13,22 +13,22 @@ const NO_GROUP: &str = "default";
 
 /// CPU and memory by pod under each load; none when no load has them.
 pub(super) fn top(findings: &Findings, loads: &[&LoadFindings]) -> Option<Section> {
-    let text = "A view, as kubectl top pods prints it: whole millicores and MiB, a sidecar's in its pod. CPU is that of counters over the measured window. Memory is all that is charged to the pod, its page cache included, where kubectl leaves out file pages not lately used. TOTAL is application and databases; gateways stand apart.";
+    let text = "A view, as kubectl top pods shows it: rounded to millicores and MiB, a sidecar's in its pod. CPU is that of counters over the measured window. Memory is all that is charged to the pod, its page cache included, where kubectl leaves out file pages not lately used. TOTAL is application and databases; gateways stand apart.";
     let mut pieces = vec![Piece::Text(text.into())];
     for load in loads.iter().filter(|load| !load.top_pods.is_empty()) {
         pieces.push(Piece::Heading(load_title(load)));
-        pieces.extend(other_rates(findings, load));
+        pieces.extend(other_rates(&findings.baseline, load));
         pieces.push(Piece::Table(table(findings, load)));
     }
     (pieces.len() > 1).then(|| section("pods", "Top pods", pieces))
 }
 
 /// What must be known before a change of raw CPU is read (METHOD.md rule 2).
-fn other_rates(findings: &Findings, load: &LoadFindings) -> Option<Piece> {
+pub(super) fn other_rates(baseline: &str, load: &LoadFindings) -> Option<Piece> {
     let rates = achieved_rates(load).filter(|rates| !rates.are_equal())?;
     let per_request = load.effects.iter().filter(|e| e.metric == Metric::CpuPerRequest);
     let of_others: Vec<String> = per_request
-        .filter(|e| e.variant != findings.baseline)
+        .filter(|e| e.variant != baseline)
         .map(|e| format!("{} {}", e.variant, change(e.ratio.value)))
         .collect();
     let aside =

@@ -4,6 +4,7 @@ use crate::analysis::findings::{Derived, Findings, LoadFindings, RecomputedRow, 
 
 use super::content::{Detail, in_first_order, section};
 use super::figures::{Quantity, Scale, ratio, rounded, signed, verbatim, verbatim_column};
+use super::pods::other_rates;
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{ends, interval_title, load_title, range};
 
@@ -14,6 +15,7 @@ pub(super) fn published(findings: &Findings, detail: Detail) -> Option<Section> 
     )];
     for load in findings.loads.iter().filter(|l| has_published(l)) {
         pieces.push(Piece::Heading(load_title(load)));
+        pieces.extend(shows_raw_cpu(load).then(|| other_rates(&findings.baseline, load)).flatten());
         pieces.extend(as_published(load, detail));
         pieces.extend(recomputed(load));
     }
@@ -27,6 +29,11 @@ pub(super) fn published(findings: &Findings, detail: Detail) -> Option<Section> 
 
 fn has_published(load: &LoadFindings) -> bool {
     !(load.reference.is_empty() && load.recomputed.is_empty())
+}
+
+fn shows_raw_cpu(load: &LoadFindings) -> bool {
+    load.recomputed.iter().any(|row| row.derived == Derived::CpuChange)
+        || load.reference.iter().any(|row| row.figure.starts_with("cpu_millicores"))
 }
 
 /// The figures for which the report has room, and how many there are besides.
@@ -194,7 +201,7 @@ fn derived_name(derived: Derived) -> &'static str {
         Derived::LatencyP95Change => "p95 latency",
         Derived::CpuChange => "raw CPU",
         Derived::MemoryChange | Derived::MemoryTotal => "memory of all pods",
-        Derived::CpuPerRequest | Derived::CpuPerRequestChange => "CPU per request",
+        Derived::CpuPerRequest | Derived::CpuPerRequestChange => "CPU of all pods per request",
         Derived::UnderWay => "requests under way",
     }
 }

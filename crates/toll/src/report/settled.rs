@@ -8,7 +8,7 @@ use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 
 /// What the discarded runs showed; none when there were none.
 pub(super) fn settled(findings: &Findings) -> Option<Section> {
-    let text = "Fresh services are slow at first. After each bring-up a closed loop ran until throughput and CPU per request were stable; these runs are kept and count for nothing. Means over the runs, of their first and their last slice.";
+    let text = "Fresh services are slow at first. After each bring-up a closed loop asked what all loads ask, in slices, until throughput and CPU per request were stable or its time was up; these runs are kept and count for nothing. Means over the runs, the second ones of the baseline among them, of their first and their last slice.";
     let lengths = findings.settled.iter().map(length).collect();
     let columns = vec![words(""), figures("at first"), figures("at the end")];
     let groups = vec![throughput(findings), cpu(findings)];

@@ -12,7 +12,7 @@ use toll_load::{LoadModel, LoadPlan, LoadReport, Stop, WarmUp};
 use super::load::{Heard, Stopped, drive, failures, failures_in_words, throughput, traffic};
 use super::settle::settle;
 use super::standing::{Site, Standing};
-use super::{RunError, Session};
+use super::{RunError, Session, seeds};
 use crate::event::RunEvent;
 use crate::plan::{Arm, BringUp, Plan, PlannedRequest};
 use crate::store::KneeRecord;
@@ -81,7 +81,7 @@ fn search_in(
         session.store.write_knee_settled(variant, settled)?;
     }
     environment.open_proof().map_err(RunError::from)?;
-    let capacity = one_try(session, environment, LoadModel::closed(CONNECTIONS))?;
+    let capacity = one_try(session, environment, LoadModel::closed(CONNECTIONS), 0)?;
     let upper = throughput(&capacity);
     if upper <= 0.0 || failures(&capacity) > 0 {
         let failed = failures_in_words(&capacity);
@@ -96,7 +96,7 @@ fn search_in(
         let mut carried = false;
         // What a neighbour on the machine spoilt once is tried once more; what was carried once can be carried.
         for _ in 0..TRIES {
-            let report = one_try(session, environment, model.clone())?;
+            let report = one_try(session, environment, model.clone(), sent.requests)?;
             sent = both(sent, traffic(request(session.plan), &report));
             carried = is_carried(&report, rate_per_s);
             if carried {
@@ -167,16 +167,18 @@ fn both(a: Traffic, b: Traffic) -> Traffic {
     }
 }
 
+/// `number` tells the tries apart: how many requests were sent before.
 fn one_try(
     session: &mut Session<'_>,
     environment: &mut Environment,
     model: LoadModel,
+    number: u64,
 ) -> Result<LoadReport, Stopped> {
     let target = request(session.plan).target(&environment.entry_url());
     let plan = LoadPlan {
         warm_up: WarmUp { min_s: 0.3, max_s: 0.5 },
         timeout_ms: 5_000,
-        seed: session.plan.seed,
+        seed: seeds::of_try(session.plan, number),
         ..LoadPlan::new(target, model, Stop::AfterSeconds(TRY_S))
     };
     let ignore = &mut |_: &mut Environment, _: Heard| Ok(());

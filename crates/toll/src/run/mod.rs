@@ -9,6 +9,7 @@ pub mod fixture;
 mod knee;
 mod load;
 mod machine;
+mod seeds;
 mod settle;
 mod standing;
 #[cfg(test)]

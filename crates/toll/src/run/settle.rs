@@ -10,7 +10,7 @@ use toll_lab::{Environment, Reading, Role, Sample};
 use toll_load::{LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, Stop, Target};
 
 use super::load::{Heard, Stopped, answered_well, drive, failures_in_words, throughput};
-use super::{RunError, Session};
+use super::{RunError, Session, seeds};
 use crate::event::RunEvent;
 use crate::plan::{Plan, PlannedSettle};
 use crate::store::{SettleRecord, SettleSlice};
@@ -56,8 +56,6 @@ struct Ends {
 
 /// The requests of all loads in turn: code that compiles for the first one's alone is compiled anew when the next
 /// asks for something else, in the middle of its trial.
-///
-/// No trial has the seed of a slice, so that what a slice writes is written by no trial again.
 fn slice_plan(plan: &Plan, settle: &PlannedSettle, url: &str, number: u64) -> LoadPlan {
     let stop = Stop::AfterSeconds(settle.slice_s);
     let targets: Vec<Target> = plan.loads.iter().map(|load| load.request.target(url)).collect();
@@ -65,13 +63,17 @@ fn slice_plan(plan: &Plan, settle: &PlannedSettle, url: &str, number: u64) -> Lo
     LoadPlan {
         targets,
         timeout_ms: TIMEOUT_MS,
-        seed: (!plan.seed).wrapping_sub(number),
+        seed: seeds::of_slice(plan, number),
         ..LoadPlan::new(first, LoadModel::closed(settle.connections), stop)
     }
 }
 
-/// Whether another slice ends in time: between slices the engine starts again, which takes its time as well.
+/// Whether another slice ends in time: between slices the engine starts again, which takes its time as well. As many
+/// as can be judged are run in any case.
 fn is_time_left(settle: &PlannedSettle, slices: &[SettleSlice]) -> bool {
+    if slices.len() < 2 * WINDOW {
+        return true;
+    }
     let over_s = slices.last().map_or(0.0, |slice| slice.at_s);
     let each_s = over_s / slices.len().max(1) as f64;
     over_s + each_s.max(settle.slice_s) <= settle.max_s

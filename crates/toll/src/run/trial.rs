@@ -9,7 +9,7 @@ use toll_load::{LoadEvent, LoadPlan, LoadReport, Phase};
 use super::load::{Heard, Stopped, answered_well, drive, traffic};
 use super::settle::settle;
 use super::standing::{Site, Standing};
-use super::{RunError, Session, machine};
+use super::{RunError, Session, machine, seeds};
 use crate::event::RunEvent;
 use crate::plan::{PlannedLoad, PlannedTrial};
 use crate::store::{Mark, MarkedSample, Noise, StoreError, TrialDir, TrialVerdict};
@@ -95,8 +95,7 @@ impl Trial {
         turn: &Turn<'_>,
     ) -> Result<Measured, Stopped> {
         let environment = &mut *site.environment;
-        // Both arms of a pair see the same arrivals: the seed follows the block, not the trial.
-        let seed = session.plan.seed.wrapping_add(turn.planned.block as u64);
+        let seed = seeds::of_trial(session.plan, turn.planned);
         let engine_plan = load
             .engine_plan(&environment.entry_url(), turn.knee_per_s, seed)
             .ok_or_else(|| Stopped::Broken("the knee its rate refers to is not known".into()))?;

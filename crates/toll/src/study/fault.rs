@@ -87,6 +87,8 @@ pub(super) enum Problem {
     StallFillsPeriod { lasting: String, every: String },
     #[error("`{service}` is to hand on an answer, but calls nothing")]
     NothingToRelay { service: String },
+    #[error("the load calls `{service}` at one address, and it has {replicas} pods")]
+    EntryReplicas { service: String, replicas: u32 },
     #[error("no service queries the database `{database}`")]
     UnaskedDatabase { database: String },
     #[error("the writes to `{database}` could not be checked")]
@@ -217,6 +219,9 @@ impl Problem {
             }
             Self::CallsDatabase { database } => {
                 format!("query it from a service: `postgres: {{database: {database}, read: ...}}`")
+            }
+            Self::EntryReplicas { service, .. } => {
+                format!("put a gateway before it: `gateways: {{ingress: {{port: 8080, to: {service}}}}}`, `entry: ingress`")
             }
             Self::NothingToRelay { .. } => {
                 "name in `calls` whose answer it hands on, or remove `relay`".into()

@@ -646,3 +646,13 @@ fn plain(node: &Node) -> Value {
         }
     }
 }
+
+#[test]
+fn several_pods_of_the_entry_need_a_gateway_before_them() {
+    let study = "study: s\napp:\n  entry: api\n  services:\n    api: {port: 8080, replicas: 2}\nvariants: {bare: {}}\nbaseline: bare\nloads:\n  l: {open: {rate: 10/s}, duration: 1s}\n";
+    let said = errors_of(study);
+    assert!(
+        said.contains("and it has 2 pods") && said.contains("put a gateway before it"),
+        "{said}"
+    );
+}

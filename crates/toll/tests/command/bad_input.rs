@@ -98,7 +98,7 @@ fn an_envoy_that_is_named_and_not_there_is_refused_without_fetching_another() {
     command.env("ENVOY", "/nonexistent");
     let ended = place.finish(command);
     ended.assert_status(1).assert_says("error: ENVOY names /nonexistent, which cannot be found");
-    ended.assert_says("help: set ENVOY to an Envoy binary, or unset it");
+    ended.assert_says("help: correct the variable ENVOY, or unset it");
     assert!(!ended.stderr.contains("fetching"), "{}", ended.stderr);
     assert!(!place.run_dir().exists());
 }

@@ -14,14 +14,20 @@ pub(super) const SHARED_NETWORK: &str = "all pods share the machine's network, s
 /// Request headers that only proxies add: whole names, or families that end with a hyphen.
 const PROXY_HEADERS: [&str; 5] = ["forwarded", "via", "x-envoy-", "x-forwarded-", "x-request-id"];
 
-/// Those that a gateway adds as well, and services may pass on; never a client's certificate.
+/// Those that a gateway adds as well; never a client's certificate.
 const GATEWAY_HEADERS: [&str; 5] =
     ["x-envoy-", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-request-id"];
 
 /// What one arrival of the probe at a service shows.
 pub(super) fn hop_claims(seen: &Window<'_>, hop: &Hop<'_>, topology: &Topology) -> [Claim; 2] {
     let sources = sources_of(hop.caller, topology);
-    [no_proxy_headers(hop, seen.is_behind_gateway()), peer_claim(hop, &sources, "the caller's own")]
+    let gateways: &[&str] = match seen.bears_gateway_headers(&hop.report.service) {
+        true => &GATEWAY_HEADERS,
+        // Services hand it on, so that it tells nothing of the hop that it came over.
+        false if seen.is_behind_gateway() => &["x-request-id"],
+        false => &[],
+    };
+    [no_proxy_headers(hop, gateways), peer_claim(hop, &sources, "the caller's own")]
 }
 
 /// Where the connections of a service, or of the load, come from.
@@ -70,12 +76,12 @@ fn diverts(rule: &str) -> bool {
     rule.split_whitespace().any(|word| matches!(word, "redirect" | "dnat" | "tproxy"))
 }
 
-fn no_proxy_headers(hop: &Hop<'_>, behind_gateway: bool) -> Claim {
-    let a_gateways = |name: &str| behind_gateway && is_one_of(&GATEWAY_HEADERS, name);
+fn no_proxy_headers(hop: &Hop<'_>, gateways: &[&str]) -> Claim {
+    let a_gateways = |name: &str| is_one_of(gateways, name);
     let names = hop.report.headers.keys().map(String::as_str);
     let added: Vec<&str> =
         names.filter(|name| is_one_of(&PROXY_HEADERS, name) && !a_gateways(name)).collect();
-    let whose = if behind_gateway { "a sidecar" } else { "a proxy" };
+    let whose = if gateways.len() > 1 { "a sidecar" } else { "a proxy" };
     Claim {
         claim: format!("{}: the request has no header that {whose} adds", hop.name()),
         expected: "none".to_owned(),

@@ -67,7 +67,7 @@ fn mark_claim(seen: &Window<'_>, service: &Service, mark: Mark) -> Claim {
     let (what, bounds, count) = match mark {
         Mark::OfSidecar if from_load => ("every request bore the mark of a sidecar", all, marked),
         Mark::OfSidecar => ("every request bore its caller's certificate", all, certified),
-        Mark::OfNobody if seen.is_behind_gateway() => {
+        Mark::OfNobody if seen.bears_gateway_headers(name) => {
             ("no request bore a caller's certificate", none, certified)
         }
         Mark::OfNobody => ("no request bore the mark of a proxy", none, marked),
@@ -78,7 +78,7 @@ fn mark_claim(seen: &Window<'_>, service: &Service, mark: Mark) -> Claim {
 /// Requests that a sidecar has marked where there should be none; none when they are not known.
 pub(super) fn marked_by_sidecars(seen: &Window<'_>, service: &str) -> Option<u64> {
     let pick: fn(&PathReport) -> u64 =
-        if seen.is_behind_gateway() { |r| r.certified } else { |r| r.marked };
+        if seen.bears_gateway_headers(service) { |r| r.certified } else { |r| r.marked };
     growth(seen, seen.deployment.service(service)?, pick)
 }
 

@@ -14,6 +14,7 @@ pub(super) fn check(app: &App) -> Vec<Nonsense> {
     let mut found = shared_names(app);
     found.extend(shared_ports(app));
     found.extend(unknown_entry(app));
+    found.extend(replicated_entry(app));
     found.extend(unknown_services(app));
     found.extend(circles(services));
     found.extend(services.iter().flat_map(|(name, service)| built_in_only(name, service)));
@@ -110,6 +111,14 @@ fn unknown_entry(app: &App) -> Option<Nonsense> {
     let problem = unknown(kind, &app.entry, known)?;
     let at = at_value(problem, Pointer::to(&["app", "entry"]));
     Some(at.from(&["app", "services"]).from(&["app", "gateways"]))
+}
+
+/// The pods of a service are chosen from by who calls it; the load does not choose.
+fn replicated_entry(app: &App) -> Option<Nonsense> {
+    let service = app.services.get(&app.entry).filter(|service| service.replicas > 1)?;
+    let (name, replicas) = (app.entry.to_string(), service.replicas);
+    let problem = Problem::EntryReplicas { service: name, replicas };
+    Some(at_value(problem, service_at(&app.entry, "replicas")).from(&["app", "entry"]))
 }
 
 fn unknown_services(app: &App) -> Vec<Nonsense> {

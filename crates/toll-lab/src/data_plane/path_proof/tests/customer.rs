@@ -162,11 +162,16 @@ fn report(meshed: bool, topology: &Topology, requests: u64) -> Value {
         let (peer, headers, certified) = if meshed {
             ("127.0.0.6:1".to_owned(), json!({"x-forwarded-client-cert": certificate}), requests)
         } else {
-            (format!("{own}:1"), json!({"x-request-id": "1", "x-forwarded-proto": "http"}), 0)
+            let mut headers = json!({"x-request-id": "1"});
+            if caller == "ingress" {
+                headers["x-forwarded-proto"] = json!("http");
+            }
+            (format!("{own}:1"), headers, 0)
         };
+        let marked = if meshed || caller == "ingress" { requests } else { 0 };
         json!({
             "service": service, "peer": peer, "headers": headers, "requests": requests,
-            "marked": requests, "certified": certified, "calls": calls,
+            "marked": marked, "certified": certified, "calls": calls,
         })
     };
     let mut name = hop("name", "person", json!([]));
@@ -251,15 +256,30 @@ fn behind_a_gateway_its_address_and_identity_are_what_the_first_service_sees() {
 }
 
 #[test]
-fn behind_a_gateway_only_a_certificate_gives_a_sidecar_away() {
-    let header = Graph::bare().reported("person", |report| {
-        report.headers.insert("x-forwarded-client-cert".into(), "By=x".into());
+fn only_on_the_gateways_own_hop_does_it_take_a_certificate_to_give_a_sidecar_away() {
+    for (service, hop, whose) in [
+        ("customer", "ingress to customer", "a sidecar"),
+        ("person", "customer to person", "a proxy"),
+    ] {
+        let header = Graph::bare().reported(service, |report| {
+            report.headers.insert("x-forwarded-client-cert".into(), "By=x".into());
+        });
+        let claim = format!("{hop}: the request has no header that {whose} adds");
+        assert_eq!(header.failed(), [claim]);
+    }
+    let crossed = "no request crossed a sidecar";
+    let counted = Graph::bare().reported("customer", |report| report.certified = 1);
+    assert_eq!(counted.failed(), [crossed, "customer: no request bore a caller's certificate"]);
+    let marked = Graph::bare().reported("person", |report| report.marked = 1);
+    assert_eq!(marked.failed(), [crossed, "person: no request bore the mark of a proxy"]);
+}
+
+#[test]
+fn the_headers_of_a_gateway_on_a_hop_behind_its_own_are_a_sidecars() {
+    let seen = Graph::bare().reported("name", |report| {
+        report.headers.insert("x-forwarded-proto".into(), "http".into());
     });
-    let claim = "customer to person: the request has no header that a sidecar adds";
-    assert_eq!(header.failed(), [claim]);
-    let counted = Graph::bare().reported("person", |report| report.certified = 1);
-    let claim = "person: no request bore a caller's certificate";
-    assert_eq!(counted.failed(), ["no request crossed a sidecar", claim]);
+    assert_eq!(seen.failed(), ["person to name: the request has no header that a proxy adds"]);
 }
 
 #[test]
