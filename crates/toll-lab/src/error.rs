@@ -71,7 +71,7 @@ pub enum LabError {
         message: String,
     },
     /// A database that runs refuses what the lab asks it: its seed, or what it did.
-    #[error("the {pod} database cannot be asked: {message}")]
+    #[error("the {pod} database does not answer as it should: {message}")]
     Database {
         /// Its pod.
         pod: String,

@@ -73,7 +73,7 @@ impl LocalEnvironment {
     /// Runs each database's seed; the servers take connections.
     pub(super) fn seed_databases(&self) -> Result<(), LabError> {
         for (_, pod, database) in self.databases() {
-            self.ask_database(&pod, ROLE, ROLE, &database.seed, LONGEST_SEED)?;
+            self.ask_database(&pod, ROLE, ROLE, &database.seed, LONGEST_SEED).map_err(of_seed)?;
         }
         Ok(())
     }
@@ -93,8 +93,9 @@ impl LocalEnvironment {
                 // Not as the services' role, whose statements are counted.
                 let rows = self.ask_database(&pod, SUPERUSER, ROLE, sql, LONGEST_LOOK)?;
                 let written = written(&rows);
-                sight.written =
-                    Some(written.ok_or_else(|| unreadable(&pod, "the study's `written`"))?);
+                sight.written = Some(written.ok_or_else(|| {
+                    unreadable(&pod, "the study's `written` (one row of two whole numbers)")
+                })?);
             }
             Ok((pod, sight))
         };
@@ -165,6 +166,15 @@ fn written(rows: &[Row]) -> Option<(u64, u64)> {
 
 fn text(row: &Row, column: usize) -> Option<&str> {
     row.get(column)?.as_deref()
+}
+
+fn of_seed(error: LabError) -> LabError {
+    match error {
+        LabError::Database { pod, message } => {
+            LabError::Database { pod, message: format!("the seed: {message}") }
+        }
+        other => other,
+    }
 }
 
 fn unreadable(pod: &str, what: &str) -> LabError {

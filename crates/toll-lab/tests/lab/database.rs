@@ -288,7 +288,10 @@ fn a_seed_that_the_server_refuses_is_quoted_and_nothing_stays_up() {
     let error = refusal(&lab, &deployment);
     assert!(error.help().unwrap().contains("`seed`"));
     let error = error.to_string();
-    assert!(error.starts_with("the postgres database cannot be asked: "), "{error}");
+    assert!(
+        error.starts_with("the postgres database does not answer as it should: the seed: "),
+        "{error}"
+    );
     assert!(error.contains("syntax error at or near \"TABEL\""), "{error}");
     assert_eq!(servers_below(lab.folder.path()), [0; 0]);
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use toll_lab::parts::{self, Fetch, Part, PartError, Source};
 use toll_lab::{DataPlane, Deployment, Program, Runtime};
 
-use super::talk::say;
+use super::talk::{CliError, say};
 use crate::plan::Plan;
 
 /// The parts of a run; those that no deployment needs are left out.
@@ -22,7 +22,7 @@ impl Parts {
     ///
     /// # Errors
     /// The first part that cannot be had.
-    pub fn of(plan: &Plan) -> Result<Self, PartError> {
+    pub fn of(plan: &Plan) -> Result<Self, CliError> {
         let needs = |need: fn(&Deployment) -> bool| plan.ready().any(|(_, d)| need(d));
         let found = |needed: bool, find: &dyn Fn() -> Result<Part, PartError>| {
             needed.then(find).transpose()
@@ -31,8 +31,8 @@ impl Parts {
         Ok(Self {
             envoy: found(needs(has_proxies), &|| fetched(ENVOY, parts::envoy))?,
             postgres: found(needs(has_databases), &|| fetched(POSTGRES, parts::postgres))?,
-            java: found(spring, &parts::java)?,
-            spring: found(spring, &parts::spring)?,
+            java: found(spring, &parts::java).map_err(CliError::RuntimeSkipped)?,
+            spring: found(spring, &parts::spring).map_err(CliError::RuntimeSkipped)?,
         })
     }
 
@@ -77,7 +77,12 @@ fn fetched(
         found => return found,
     }
     say(announcement);
-    find(Fetch::Allowed)
+    let found = find(Fetch::Allowed)?;
+    if found.source == Source::System {
+        let (path, version) = (found.path.display(), &found.version);
+        say(&format!("it could not be fetched here: going on with {path}, version {version}"));
+    }
+    Ok(found)
 }
 
 fn path(part: &Option<Part>) -> Option<PathBuf> {

@@ -41,6 +41,9 @@ pub enum CliError {
     /// A part cannot be had.
     #[error(transparent)]
     Part(#[from] toll_lab::parts::PartError),
+    /// A runtime's part cannot be had, so that nothing of it can run.
+    #[error("the spring runtime is skipped")]
+    RuntimeSkipped(#[source] toll_lab::parts::PartError),
     /// The run ended early.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -71,6 +74,10 @@ impl CliError {
             Self::Plan(error) => error.help(),
             Self::Lab(error) => error.help(),
             Self::Part(error) => error.help(),
+            Self::RuntimeSkipped(error) => Some(match error.help() {
+                Some(help) => format!("{help}; `--runtime native` does without"),
+                None => "`--runtime native` does without".into(),
+            }),
             Self::Run(error) => error.help(),
             Self::Store(error) => error.help(),
             Self::Load(fault) => fault.help(),

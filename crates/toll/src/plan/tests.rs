@@ -302,8 +302,8 @@ fn spring_changes_what_the_study_says_on_top_of_the_profile() {
         (plan.bring_up, plan.settle.unwrap().max_s, plan.idle_s)
     };
     assert_eq!(plan_of(&choices()), (BringUp::PerBlock, 5.0, 0.5));
-    assert_eq!(plan_of(&on_spring()), (BringUp::PerRun, 130.0, 0.5));
-    assert_eq!(plan_of(&quick), (BringUp::PerRun, 130.0, 0.2));
+    assert_eq!(plan_of(&on_spring()), (BringUp::PerRun, 110.0, 0.5));
+    assert_eq!(plan_of(&quick), (BringUp::PerRun, 110.0, 0.2));
 }
 
 #[test]

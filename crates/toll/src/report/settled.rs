@@ -29,7 +29,7 @@ fn length(settled: &Settled) -> Cell {
     let (said, tone) = if stable == all {
         ("stable at the end".into(), Tone::Same)
     } else {
-        (format!("only {stable} of them stable at the end"), Tone::Unknown)
+        (format!("{stable} of them stable at the end"), Tone::Unknown)
     };
     let mean = figure(Quantity::Time, settled.length_s.value * 1e6);
     Cell::toned(format!("{}: {runs}, {mean} on average, {said}", settled.variant), tone)

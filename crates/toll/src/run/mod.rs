@@ -69,7 +69,7 @@ impl RunError {
             Self::Lab(error) => error.help(),
             Self::Store(error) => error.help(),
             Self::NothingAnswered { .. } => Some(
-                "look at the services' logs in the trial's directory; the load expects a status below 400"
+                "look at the logs of the services and the database in the trial's `logs` folder; the load expects a status below 400"
                     .into(),
             ),
             Self::SideBySide => Some(

@@ -218,3 +218,14 @@ fn a_command_that_is_not_there_is_told_with_the_systems_reason() {
     let (_, ended) = given_up(&bare().server(format!("{{port: {port}, command: [./no-such]}}")));
     ended.assert_says("error: cannot start server: ./no-such: No such file or directory");
 }
+
+#[test]
+fn a_runtime_without_its_jvm_is_skipped_with_its_reason() {
+    let place = Workplace::new();
+    let mut command = place.run_command(&bare());
+    command.args(["--runtime", "spring"]).env("PATH", "/nonexistent").env_remove("JAVA_HOME");
+    let ended = place.finish(command);
+    ended.assert_status(1).assert_says("error: the spring runtime is skipped: java is neither");
+    ended.assert_says("`--runtime native` does without");
+    assert!(!place.run_dir().exists());
+}
