@@ -66,7 +66,7 @@ fn missing_trials(run: &RunRecord) -> Vec<String> {
 
 /// Arms that were still getting cheaper when their first block was measured: the same services served the others.
 fn drifts(run: &RunRecord) -> Vec<String> {
-    if run.plan.bring_up != BringUp::PerRun {
+    if run.plan.bring_up != BringUp::Run {
         return vec![];
     }
     let arms = run.plan.trials.iter().map(|t| (&t.arm, &t.load)).collect::<BTreeSet<_>>();
@@ -92,7 +92,7 @@ fn drift(run: &RunRecord, arm: &Arm, load: &str) -> Option<String> {
 
 /// Blocks on the same services say nothing of how one start differs from the next.
 fn started_once(run: &RunRecord) -> Option<String> {
-    (run.plan.bring_up == BringUp::PerRun).then(|| {
+    (run.plan.bring_up == BringUp::Run).then(|| {
         "each arm was started once: the intervals leave out how one start differs from the next, of which the noise floor, from two starts of the baseline, shows something".into()
     })
 }
@@ -161,8 +161,8 @@ fn other_work(run: &RunRecord) -> Option<String> {
     };
     let count = run.trials.iter().filter(disturbed).count();
     let whose = match run.plan.bring_up {
-        BringUp::PerRun => "the arms that stood by, or other work on this machine",
-        BringUp::PerTrial | BringUp::PerBlock => "other work ran on this machine",
+        BringUp::Run => "the arms that stood by, or other work on this machine",
+        BringUp::Trial | BringUp::Block => "other work ran on this machine",
     };
     (count > 0).then(|| {
         format!(

@@ -90,7 +90,7 @@ fn plan() -> Plan {
         bound: 0.05,
         idle_s: 1.0,
         blocks: BLOCKS,
-        bring_up: BringUp::PerBlock,
+        bring_up: BringUp::Block,
         runtime: None,
         settle: Some(PlannedSettle { slice_s: 1.0, max_s: 20.0, connections: 50 }),
         variants: vec![

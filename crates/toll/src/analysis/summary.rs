@@ -298,9 +298,9 @@ fn work(plan: &Plan) -> Option<String> {
 
 fn bring_up(bring_up: BringUp) -> &'static str {
     match bring_up {
-        BringUp::PerTrial => "for each trial",
-        BringUp::PerBlock => "for all loads of an arm in a block",
-        BringUp::PerRun => "once for each arm, all side by side",
+        BringUp::Trial => "for each trial",
+        BringUp::Block => "for all loads of an arm in a block",
+        BringUp::Run => "once for each arm, all side by side",
     }
 }
 

@@ -27,7 +27,7 @@ impl Plan {
 
     /// How long the search for one knee takes, seconds. What stays up for the trials is counted with them.
     pub fn knee_search_s(&self, deployment: &Deployment) -> f64 {
-        let stays_up = self.bring_up == BringUp::PerRun;
+        let stays_up = self.bring_up == BringUp::Run;
         KNEE_TRIES_S + if stays_up { 0.0 } else { self.fresh_s(deployment) }
     }
 
@@ -37,9 +37,9 @@ impl Plan {
         let mut up: Vec<(usize, &Arm)> = Vec::new();
         for trial in trials {
             let bring_up = match self.bring_up {
-                BringUp::PerTrial => (trial.index, &trial.arm),
-                BringUp::PerBlock => (trial.block, &trial.arm),
-                BringUp::PerRun => (0, &trial.arm),
+                BringUp::Trial => (trial.index, &trial.arm),
+                BringUp::Block => (trial.block, &trial.arm),
+                BringUp::Run => (0, &trial.arm),
             };
             if !up.contains(&bring_up) {
                 in_all_s += self.deployment(&trial.arm.variant).map_or(0.0, |d| self.fresh_s(d));

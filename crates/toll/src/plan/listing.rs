@@ -34,9 +34,9 @@ fn head(text: &mut String, plan: &Plan) {
     line!(text, "baseline  {}", plan.baseline);
     line!(text, "blocks    {}, order shuffled by seed {}", plan.blocks, plan.seed);
     match plan.bring_up {
-        BringUp::PerTrial => {}
-        BringUp::PerBlock => line!(text, "bring-up  once for all loads of an arm in a block"),
-        BringUp::PerRun => line!(text, "bring-up  once for each arm, all side by side"),
+        BringUp::Trial => {}
+        BringUp::Block => line!(text, "bring-up  once for all loads of an arm in a block"),
+        BringUp::Run => line!(text, "bring-up  once for each arm, all side by side"),
     }
     line!(text, "trials    {}, about {}", plan.trials.len(), minutes(plan.estimate_s()));
     for warning in &plan.warnings {

@@ -70,11 +70,11 @@ pub struct Plan {
 pub enum BringUp {
     /// For one trial: nothing is inherited.
     #[default]
-    PerTrial,
+    Trial,
     /// For all loads of one arm in one block: services that are slow to start are started less often.
-    PerBlock,
+    Block,
     /// For the whole run, all arms side by side: for services that need minutes to be at their best.
-    PerRun,
+    Run,
 }
 
 /// The discarded run that brings fresh services to their steady state, before their first load.

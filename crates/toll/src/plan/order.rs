@@ -26,11 +26,11 @@ pub fn trials(
     };
     let mut of_block = || -> Vec<(Arm, &String)> {
         match bring_up {
-            BringUp::PerTrial | BringUp::PerRun => loads
+            BringUp::Trial | BringUp::Run => loads
                 .iter()
                 .flat_map(|load| shuffled().into_iter().map(move |arm| (arm, load)))
                 .collect(),
-            BringUp::PerBlock => shuffled()
+            BringUp::Block => shuffled()
                 .into_iter()
                 .flat_map(|arm| loads.iter().map(move |load| (arm.clone(), load)))
                 .collect(),
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn every_block_holds_every_arm_once_per_load() {
         let loads = ["x".to_owned(), "y".to_owned()];
-        let trials = trials(&arms(), &loads, 4, 7, BringUp::PerTrial);
+        let trials = trials(&arms(), &loads, 4, 7, BringUp::Trial);
         assert_eq!(trials.len(), 3 * 2 * 4);
         for block in 1..=4 {
             for load in &loads {
@@ -79,15 +79,15 @@ mod tests {
     #[test]
     fn the_order_differs_between_blocks_and_follows_the_seed() {
         let loads = ["x".to_owned()];
-        let first = trials(&arms(), &loads, 8, 7, BringUp::PerTrial);
-        assert_eq!(first, trials(&arms(), &loads, 8, 7, BringUp::PerTrial));
-        assert_ne!(first, trials(&arms(), &loads, 8, 8, BringUp::PerTrial));
+        let first = trials(&arms(), &loads, 8, 7, BringUp::Trial);
+        assert_eq!(first, trials(&arms(), &loads, 8, 7, BringUp::Trial));
+        assert_ne!(first, trials(&arms(), &loads, 8, 8, BringUp::Trial));
         assert!((2..=8).any(|block| order_of(&first, block) != order_of(&first, 1)));
     }
 
     #[test]
     fn indices_count_from_one_without_gaps() {
-        let trials = trials(&arms(), &["x".to_owned()], 2, 1, BringUp::PerTrial);
+        let trials = trials(&arms(), &["x".to_owned()], 2, 1, BringUp::Trial);
         assert!(trials.iter().enumerate().all(|(i, t)| t.index == i + 1));
     }
 
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn what_stays_up_for_a_block_bears_all_loads_in_the_order_of_the_study() {
         let loads = ["z".to_owned(), "a".to_owned()];
-        let trials = trials(&arms(), &loads, 8, 7, BringUp::PerBlock);
+        let trials = trials(&arms(), &loads, 8, 7, BringUp::Block);
         assert_eq!(trials.len(), 3 * 2 * 8);
         assert!(trials.iter().enumerate().all(|(i, t)| t.index == i + 1));
         let orders: Vec<Vec<String>> = (1..=8)

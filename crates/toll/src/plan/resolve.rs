@@ -133,9 +133,9 @@ pub fn resolve(
         study.loads.iter().map(|(name, load)| planned_load(&study, name.as_str(), load)).collect();
     let names: Vec<String> = loads.iter().map(|load| load.name.clone()).collect();
     let bring_up = match study.bring_up {
-        study::BringUp::Trial => BringUp::PerTrial,
-        study::BringUp::Block => BringUp::PerBlock,
-        study::BringUp::Run => BringUp::PerRun,
+        study::BringUp::Trial => BringUp::Trial,
+        study::BringUp::Block => BringUp::Block,
+        study::BringUp::Run => BringUp::Run,
     };
     Ok(Plan {
         version: FORMAT,

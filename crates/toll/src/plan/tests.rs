@@ -301,9 +301,9 @@ fn spring_changes_what_the_study_says_on_top_of_the_profile() {
         let plan = plan(&study, choices);
         (plan.bring_up, plan.settle.unwrap().max_s, plan.idle_s)
     };
-    assert_eq!(plan_of(&choices()), (BringUp::PerBlock, 5.0, 0.5));
-    assert_eq!(plan_of(&on_spring()), (BringUp::PerRun, 110.0, 0.5));
-    assert_eq!(plan_of(&quick), (BringUp::PerRun, 110.0, 0.2));
+    assert_eq!(plan_of(&choices()), (BringUp::Block, 5.0, 0.5));
+    assert_eq!(plan_of(&on_spring()), (BringUp::Run, 110.0, 0.5));
+    assert_eq!(plan_of(&quick), (BringUp::Run, 110.0, 0.2));
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn a_body_without_a_type_is_json() {
 #[test]
 fn what_a_study_leaves_out_is_as_it_was_before_there_were_databases() {
     let plan = plan(&mesher(&without_parts), &choices());
-    assert_eq!((plan.bring_up, plan.settle), (BringUp::PerTrial, None));
+    assert_eq!((plan.bring_up, plan.settle), (BringUp::Trial, None));
     assert!(plan.loads.iter().all(|load| load.request == PlannedRequest::default()));
     assert_eq!(plan.variants[1].describes, "an Envoy sidecar beside each service, mTLS strict");
 }

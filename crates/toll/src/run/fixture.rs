@@ -112,7 +112,7 @@ pub fn planned(study: &str) -> Plan {
 /// The same, but the loads of each arm in a block follow each other and share what comes up.
 pub fn shared(study: &str) -> Plan {
     let mut plan = planned(study);
-    plan.bring_up = BringUp::PerBlock;
+    plan.bring_up = BringUp::Block;
     plan.trials.sort_by_key(|trial| (trial.block, trial.arm.clone()));
     (1..).zip(&mut plan.trials).for_each(|(index, trial)| trial.index = index);
     plan

@@ -51,7 +51,7 @@ pub fn search(
     let arm = Arm { variant: variant.into(), again: false };
     let site = standing.site(session, &arm, deployment, &logs)?;
     let found = search_in(session, variant, site);
-    if found.is_err() || session.plan.bring_up != BringUp::PerRun {
+    if found.is_err() || session.plan.bring_up != BringUp::Run {
         standing.take_down(session, &arm)?;
     }
     match found {

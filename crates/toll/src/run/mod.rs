@@ -113,9 +113,7 @@ impl Session<'_> {
     /// When the lab or the directory fails for good, or another toll runs in the directory. What was measured
     /// before is kept.
     pub fn run(&mut self) -> Result<Ending, RunError> {
-        if self.plan.bring_up == BringUp::PerRun
-            && self.lab.isolation() == Some(Isolation::Loopback)
-        {
+        if self.plan.bring_up == BringUp::Run && self.lab.isolation() == Some(Isolation::Loopback) {
             return Err(RunError::SideBySide);
         }
         match self.run_alone() {
@@ -253,10 +251,10 @@ impl Session<'_> {
 /// Whether a trial to come goes on with the environment of `trial`, if that is still sound.
 fn stays_up(plan: &Plan, trial: &PlannedTrial, to_come: &[&PlannedTrial]) -> bool {
     match plan.bring_up {
-        BringUp::PerTrial => false,
-        BringUp::PerBlock => {
+        BringUp::Trial => false,
+        BringUp::Block => {
             to_come.first().is_some_and(|next| trial.block == next.block && trial.arm == next.arm)
         }
-        BringUp::PerRun => to_come.iter().any(|later| trial.arm == later.arm),
+        BringUp::Run => to_come.iter().any(|later| trial.arm == later.arm),
     }
 }

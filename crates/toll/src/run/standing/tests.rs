@@ -88,7 +88,7 @@ fn the_loads_of_one_arm_in_one_block_share_an_environment() {
 /// Every arm is brought up once; the arms of one load run back to back.
 fn once() -> Plan {
     let mut plan = shared(&two_loads());
-    plan.bring_up = BringUp::PerRun;
+    plan.bring_up = BringUp::Run;
     plan.trials.sort_by_key(|trial| (trial.block, trial.load.clone(), trial.arm.clone()));
     (1..).zip(&mut plan.trials).for_each(|(index, trial)| trial.index = index);
     plan
