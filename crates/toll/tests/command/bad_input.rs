@@ -162,7 +162,7 @@ fn a_service_that_answers_500_ends_the_run() {
     let study = bare().server(format!("{{port: {port}, reply: {{status: 500}}}}"));
     let (_, ended) = given_up(&study);
     ended.assert_says("under fixed: not one request was answered well: errors: 30 x status 502");
-    ended.assert_says("help: look at the services' logs in the trial's directory");
+    ended.assert_says("help: look at the logs of the services and the database in the trial's");
 }
 
 #[test]
