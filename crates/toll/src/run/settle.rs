@@ -14,9 +14,10 @@ use super::{RunError, Session, seeds};
 use crate::event::RunEvent;
 use crate::plan::{Plan, PlannedSettle};
 use crate::store::{SettleRecord, SettleSlice};
+use crate::study::Settle;
 
 /// Slices in each of the two windows that are compared.
-const WINDOW: usize = 3;
+const WINDOW: usize = Settle::SLICES as usize / 2;
 /// Share by which the windows' means may differ.
 const TOLERANCE: f64 = 0.05;
 /// A service that has just started may take its time for the first requests.
