@@ -29,6 +29,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         postgres: postgres.map(PathBuf::from),
         java: None,
         spring: None,
+        petclinic_gateway: None,
+        petclinic_vets: None,
+        opentelemetry: None,
+        collector: vec![],
         realtime: false,
         work_dir: folder.join("lab"),
         interrupt: Arc::default(),
@@ -73,5 +77,6 @@ fn service(name: &str, port: u16, calls: &[&str]) -> Service {
         port,
         program: Program::BuiltIn(behaviour),
         calls: calls.iter().map(|c| (*c).to_owned()).collect(),
+        metrics: None,
     }
 }

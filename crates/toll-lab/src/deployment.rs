@@ -1,5 +1,7 @@
 //! What to bring up: an application and the data plane in its path. Pure data.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -51,6 +53,20 @@ pub struct Service {
     pub program: Program,
     /// Names of the services that it calls once for each request it gets, in order; a database is queried.
     pub calls: Vec<String>,
+    /// Where each of its pods tells of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Metrics>,
+}
+
+/// A Prometheus text endpoint in the pods of a service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// TCP port.
+    pub port: u16,
+    /// Path, from the slash on.
+    pub path: String,
+    /// Names of the series that are kept, each with all its labels.
+    pub series: Vec<String>,
 }
 
 /// What plays a service.
@@ -66,6 +82,11 @@ pub enum Program {
     Gateway,
     /// A PostgreSQL server of the pod's own, on a fresh data directory.
     Postgres(Postgres),
+    /// A part of the Petclinic, on a JVM.
+    Petclinic(Petclinic),
+    /// Takes the spans that tracing agents send, and counts them. It is toll's own, the same in all variants,
+    /// and no request of the load comes to it.
+    Collector,
 }
 
 impl Program {
@@ -76,8 +97,36 @@ impl Program {
 
     /// Whether a data plane of sidecars puts one beside it.
     pub fn takes_sidecar(&self) -> bool {
-        !matches!(self, Self::Gateway)
+        !matches!(self, Self::Gateway | Self::Collector)
     }
+
+    /// Whether it can be a JVM, into which an agent can be put: a program of the user's own may be one.
+    pub fn takes_agent(&self) -> bool {
+        match self {
+            Self::BuiltIn(built_in) => built_in.runtime == Runtime::Spring,
+            Self::Petclinic(_) | Self::Command(_) => true,
+            Self::Gateway | Self::Postgres(_) | Self::Collector => false,
+        }
+    }
+}
+
+/// A part of the Petclinic: a gateway that hands requests to a service that reads from an embedded database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Petclinic {
+    /// Which part.
+    pub part: PetclinicPart,
+    /// Size of its JVM's heap, from the start on, MiB.
+    pub heap_mib: u32,
+}
+
+/// The parts of the Petclinic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PetclinicPart {
+    /// Spring Cloud Gateway: hands what is below `/api/vet` to the one service that it calls.
+    Gateway,
+    /// Spring MVC and Spring Data JPA on an embedded database: `/vets?spans=N` asks it N - 1 times.
+    Vets,
 }
 
 /// A PostgreSQL server and what is in it.
@@ -153,6 +202,37 @@ pub enum DataPlane {
         proxy: SidecarProxy,
         /// What the sidecars demand of each other.
         mtls: Mtls,
+    },
+    /// A tracing agent inside each JVM of the application.
+    Agent(JavaAgent),
+}
+
+impl DataPlane {
+    /// Whether there is a proxy beside each service that takes one.
+    pub fn has_sidecars(&self) -> bool {
+        matches!(self, Self::Sidecar { .. })
+    }
+}
+
+/// A tracing agent for JVMs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JavaAgent {
+    /// Which one.
+    pub kind: AgentKind,
+    /// Its own settings, beside those that the lab makes: name and value, as its documentation calls them.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// The agents that the lab has an adapter for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentKind {
+    /// The OpenTelemetry Java agent, of the version that toll fetches or its user names.
+    OpenTelemetry,
+    /// EaseAgent.
+    EaseAgent {
+        /// Its jar.
+        jar: PathBuf,
     },
 }
 

@@ -150,6 +150,7 @@ impl FakeEnvironment {
             took_ns: 0,
             components,
             host: HostSample { busy_ns, steal_ns: 0, runnable: 1 },
+            metrics: vec![],
         }
     }
 
@@ -245,7 +246,7 @@ mod tests {
     use crate::{Lab, Role, fixture};
 
     fn fake() -> FakeLab {
-        let proof = Proof { claims: vec![], left_out: vec![], traversals: vec![] };
+        let proof = Proof { claims: vec![], left_out: vec![], traversals: vec![], spans: None };
         let server = Component { role: Role::Application, pod: "server".into() };
         FakeLab::new(proof, move |_, _| FakeLoadScript {
             lines: vec!["one".into(), "two".into()],

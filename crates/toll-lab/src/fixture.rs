@@ -47,5 +47,6 @@ fn service(name: &str, port: u16, calls: &[&str]) -> Service {
         port,
         program: Program::BuiltIn(behaviour),
         calls: calls.iter().map(|c| (*c).to_owned()).collect(),
+        metrics: None,
     }
 }

@@ -27,6 +27,14 @@ pub struct LocalOptions {
     pub java: Option<PathBuf>,
     /// The jar of the built-in service's Spring form; it takes `--config FILE`.
     pub spring: Option<PathBuf>,
+    /// The jar of the Petclinic's gateway; it takes `--config FILE`.
+    pub petclinic_gateway: Option<PathBuf>,
+    /// The jar of the Petclinic's vets; it takes `--config FILE`.
+    pub petclinic_vets: Option<PathBuf>,
+    /// The jar of the OpenTelemetry Java agent.
+    pub opentelemetry: Option<PathBuf>,
+    /// The collector's program and first arguments; it takes `--listen ADDRESS --admin SOCKET`.
+    pub collector: Vec<OsString>,
     /// Whether all processes of the lab run as `SCHED_RR`, which starves what else the machine does.
     pub realtime: bool,
     /// Holds a folder for each environment. Its path must be short: sockets are below it.

@@ -19,13 +19,15 @@ mod sample;
 mod sampler;
 
 pub use deployment::{
-    BuiltIn, DataPlane, Deployment, Mtls, Postgres, Program, Queries, Runtime, Service,
-    SidecarProxy, Stall,
+    AgentKind, BuiltIn, DataPlane, Deployment, JavaAgent, Metrics, Mtls, Petclinic, PetclinicPart,
+    Postgres, Program, Queries, Runtime, Service, SidecarProxy, Stall,
 };
 pub use environment::{Environment, LoadProcess, NextLine};
 pub use error::{DataPlaneFailure, LabError};
 pub use fake::{FakeCall, FakeLab, FakeLoadScript};
 pub use lab::{Lab, LocalOptions, Rendered};
 pub use local::{Ending, Holder, Isolation, LocalLab, Reason, clean, survey};
-pub use proof::{Claim, Direction, Proof, Traffic, Traversal};
-pub use sample::{Component, ComponentSample, HostSample, MemorySample, Reading, Role, Sample};
+pub use proof::{Claim, Direction, Proof, ServiceSpans, Spans, Traffic, Traversal};
+pub use sample::{
+    Component, ComponentSample, HostSample, MemorySample, PodMetrics, Reading, Role, Sample,
+};

@@ -1,5 +1,7 @@
 //! Proof that the traffic of a trial took the path that its variant claims (METHOD.md rule 7).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// All claims about one trial's path.
@@ -13,6 +15,32 @@ pub struct Proof {
     /// How often requests, or the queries that they led to, crossed each sidecar; empty without sidecars.
     #[serde(default)]
     pub traversals: Vec<Traversal>,
+    /// Spans that the collector got in the window; absent where no agent runs or the load does not say how many
+    /// a request leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spans: Option<Spans>,
+}
+
+/// Spans that the requests of the window left at the collector.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spans {
+    /// One a service, in the order of the deployment.
+    pub services: Vec<ServiceSpans>,
+    /// Requests that were sent, each of which should leave one trace.
+    pub requests: u64,
+    /// Traces that arrived with all their spans, each below its right parent.
+    pub whole: u64,
+}
+
+/// Spans of one service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceSpans {
+    /// Name of the service.
+    pub service: String,
+    /// What the requests should leave.
+    pub expected: u64,
+    /// What arrived.
+    pub arrived: u64,
 }
 
 /// One way through one sidecar, and how often it was taken in the window.
@@ -39,7 +67,7 @@ pub enum Direction {
 }
 
 /// What a load sent to the entry between the opening and the closing of a proof.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// All requests.
     pub requests: u64,
@@ -47,6 +75,8 @@ pub struct Traffic {
     pub writes: u64,
     /// Writes that were answered with a status of success.
     pub acknowledged: u64,
+    /// Spans that one request leaves where it is traced, by service; empty when that is not known.
+    pub spans: BTreeMap<String, u64>,
 }
 
 impl Proof {

@@ -1,5 +1,7 @@
 //! Counters of every component and of the host at one instant.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// A value, or why there is none.
@@ -24,6 +26,8 @@ pub enum Role {
     Gateway,
     /// The application's database.
     Database,
+    /// What takes the spans of tracing agents: toll's own, as the load engine is.
+    Collector,
     /// The load engine.
     LoadGenerator,
     /// toll itself: sampling and book-keeping.
@@ -50,6 +54,20 @@ pub struct Sample {
     pub components: Vec<ComponentSample>,
     /// The machine as a whole.
     pub host: HostSample,
+    /// What pods with a Prometheus endpoint told; read after all counters, and not for every sample.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<PodMetrics>,
+}
+
+/// What one pod's Prometheus endpoint told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PodMetrics {
+    /// Name of the pod.
+    pub pod: String,
+    /// `CLOCK_MONOTONIC` when it was asked, nanoseconds.
+    pub at_ns: u64,
+    /// Value by series, as the endpoint writes it: `jvm_memory_used_bytes{area="heap"}`.
+    pub series: Reading<BTreeMap<String, f64>>,
 }
 
 /// Counters of one component.

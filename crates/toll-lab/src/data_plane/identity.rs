@@ -17,7 +17,7 @@ use rcgen::{
 };
 
 use super::{Bypass, Capture, DataPlaneError, Topology};
-use crate::deployment::{DataPlane, Deployment};
+use crate::deployment::Deployment;
 
 /// All identities of a run are in this trust domain.
 pub(super) const TRUST_DOMAIN: &str = "cluster.local";
@@ -66,7 +66,7 @@ pub(crate) fn issue_identities(
     topology: &Topology,
     dir: &Path,
 ) -> Result<(), DataPlaneError> {
-    if deployment.data_plane == DataPlane::Bare {
+    if !deployment.data_plane.has_sidecars() {
         return Ok(());
     }
     let files = IdentityFiles::new(dir);

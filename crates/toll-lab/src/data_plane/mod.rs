@@ -130,10 +130,11 @@ pub(crate) fn proxy_plans(
         let at = envoy::Place { deployment, topology, service, pod, dir };
         match (&service.program, &deployment.data_plane) {
             (Program::Gateway, _) => Some(envoy::gateway_plan(at)),
+            (Program::Collector, _) => None,
             (_, DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls }) => {
                 Some(envoy::sidecar_plan(at, *mtls))
             }
-            (_, DataPlane::Bare) => None,
+            (_, DataPlane::Bare | DataPlane::Agent(_)) => None,
         }
     };
     deployment.pods().into_iter().filter_map(plan).collect()

@@ -79,7 +79,7 @@ pub(crate) struct Window<'a> {
     /// What was deployed.
     pub deployment: &'a Deployment,
     /// What was sent to the entry between the two sights.
-    pub traffic: Traffic,
+    pub traffic: &'a Traffic,
     /// When the window began.
     pub before: &'a Sight,
     /// When the window ended.
@@ -153,7 +153,7 @@ pub(crate) fn prove_sidecars(seen: &Window<'_>, plaintext: &BTreeMap<String, Pla
     claims.extend(databases.claims());
     claims.extend(sidecar::plaintext_claims(seen.deployment, plaintext));
     let left_out = [traces.left_out, not_asked, databases.left_out(), uncrossed].concat();
-    Proof { claims, left_out, traversals }
+    Proof { claims, left_out, traversals, spans: None }
 }
 
 /// What the proxies of one service must have counted.
@@ -161,8 +161,10 @@ fn proxy_claims(seen: &Window<'_>, expected: &Expected<'_>, service: &Service) -
     match service.program {
         Program::Gateway => gateway::claims(seen, expected, service),
         // What its sidecar counts is judged with the database.
-        Program::Postgres(_) => Vec::new(),
-        Program::BuiltIn(_) | Program::Command(_) => sidecar::claims(seen, expected, service),
+        Program::Postgres(_) | Program::Collector => Vec::new(),
+        Program::BuiltIn(_) | Program::Command(_) | Program::Petclinic(_) => {
+            sidecar::claims(seen, expected, service)
+        }
     }
 }
 
@@ -184,7 +186,7 @@ pub(crate) fn prove_bare(seen: &Window<'_>, topology: &Topology) -> Proof {
     if topology.capture == Capture::Explicit {
         left_out.push(bare::SHARED_NETWORK.to_owned());
     }
-    Proof { claims, left_out, traversals: Vec::new() }
+    Proof { claims, left_out, traversals: Vec::new(), spans: None }
 }
 
 /// A claim as the first of all claims, or why it is left out.

@@ -20,7 +20,7 @@ use super::place::{Place, User};
 use super::probe::{Outcome, Speech, probe};
 use super::{cgroups, closed_above, network, ports, tools, topology};
 use crate::data_plane::{self, ProxyPlan, issue_identities, proxy_plans};
-use crate::deployment::{self, DataPlane, Runtime, Service};
+use crate::deployment::{self, Runtime, Service};
 use crate::{Component, LabError, Role};
 
 /// How long the components may take to become ready, once the databases and proxies and once the services: on
@@ -124,7 +124,7 @@ impl LocalEnvironment {
     /// Redirects first: a connection made before them would bypass the sidecar for its whole life.
     pub(super) fn make_proxies(&mut self) -> Result<(), LabError> {
         self.plans = proxy_plans(&self.deployment, &self.topology, &self.folder)?;
-        if self.deployment.data_plane != DataPlane::Bare {
+        if self.deployment.data_plane.has_sidecars() {
             issue_identities(&self.deployment, &self.topology, &self.folder)?;
         }
         for plan in &self.plans {
@@ -175,7 +175,10 @@ impl LocalEnvironment {
                     self.built_in(&pod, service, behaviour)?
                 }
                 deployment::Program::Command(argv) => self.users_own(&pod, service, argv)?,
-                deployment::Program::Gateway | deployment::Program::Postgres(_) => continue,
+                deployment::Program::Gateway
+                | deployment::Program::Postgres(_)
+                | deployment::Program::Petclinic(_)
+                | deployment::Program::Collector => continue,
             };
             let component = Component { role: Role::Application, pod };
             self.start(Program { component, command, path, user: User::Caller, pod: index })?;
@@ -289,7 +292,7 @@ impl LocalEnvironment {
                 plan.map_or(Ok(true), |plan| Ok(data_plane::ready(&plan.admin_socket)?))
             }
             Role::Database => Ok(self.server(&component.pod).is_ready()),
-            Role::Application | Role::LoadGenerator | Role::Harness => {
+            Role::Application | Role::Collector | Role::LoadGenerator | Role::Harness => {
                 let pod = self.topology.pods.iter().find(|pod| pod.pod == component.pod);
                 Ok(pod.is_none_or(|pod| ports::listens(pid, pod.app_port)))
             }

@@ -248,9 +248,12 @@ pub(super) fn load_generator() -> Component {
 /// What the program of a pod is.
 fn role_of(program: &deployment::Program) -> Role {
     match program {
-        deployment::Program::BuiltIn(_) | deployment::Program::Command(_) => Role::Application,
+        deployment::Program::BuiltIn(_)
+        | deployment::Program::Command(_)
+        | deployment::Program::Petclinic(_) => Role::Application,
         deployment::Program::Gateway => Role::Gateway,
         deployment::Program::Postgres(_) => Role::Database,
+        deployment::Program::Collector => Role::Collector,
     }
 }
 
@@ -261,6 +264,7 @@ pub(super) fn describe(component: &Component) -> String {
         Role::Sidecar => format!("{} sidecar", component.pod),
         Role::Gateway => format!("{} gateway", component.pod),
         Role::Database => format!("{} database", component.pod),
+        Role::Collector => component.pod.clone(),
         Role::LoadGenerator => "load generator".to_owned(),
         Role::Harness => "toll".to_owned(),
     }
@@ -274,6 +278,7 @@ pub(super) fn file_stem(component: &Component) -> String {
         Role::Sidecar => format!("sidecar-{}", component.pod),
         Role::Gateway => format!("gateway-{}", component.pod),
         Role::Database => format!("database-{}", component.pod),
+        Role::Collector => format!("collector-{}", component.pod),
         Role::LoadGenerator => "load".to_owned(),
         Role::Harness => "toll".to_owned(),
     }

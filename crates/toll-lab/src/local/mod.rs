@@ -35,7 +35,7 @@ use nix::unistd::Pid;
 
 use crate::LabError;
 use crate::data_plane::proxy_plans;
-use crate::deployment::{DataPlane, Deployment, Program, Runtime};
+use crate::deployment::{Deployment, Program, Runtime};
 use crate::lab::{LocalOptions, Rendered};
 use crate::sampler::{Hierarchies, Source};
 
@@ -177,7 +177,7 @@ impl LocalLab {
 
     fn check_parts(&self, deployment: &Deployment) -> Result<(), LabError> {
         let options = &self.options;
-        let proxies = deployment.data_plane != DataPlane::Bare
+        let proxies = deployment.data_plane.has_sidecars()
             || needs(deployment, |program| matches!(program, Program::Gateway));
         let spring = needs(deployment, is_spring);
         match () {

@@ -48,9 +48,9 @@ impl LocalEnvironment {
         let counters = self.counters()?;
         let after = self.sight(self.reports()?, counters)?;
         let deployment = &self.deployment;
-        let window = Window { deployment, traffic, before: &open.before, after: &after };
+        let window = Window { deployment, traffic: &traffic, before: &open.before, after: &after };
         Ok(match self.deployment.data_plane {
-            DataPlane::Bare => prove_bare(&window, &self.topology),
+            DataPlane::Bare | DataPlane::Agent(_) => prove_bare(&window, &self.topology),
             DataPlane::Sidecar { .. } => prove_sidecars(&window, &open.plaintext),
         })
     }
@@ -141,7 +141,7 @@ impl LocalEnvironment {
     /// The pods of a bare deployment that have a network of their own: name, network and program, which is a
     /// gateway's Envoy, too.
     fn bare_pods(&self) -> impl Iterator<Item = (&String, &Namespace, &Process)> {
-        let bare = self.deployment.data_plane == DataPlane::Bare;
+        let bare = !self.deployment.data_plane.has_sidecars();
         let programs = self.components.iter().filter(move |_| bare);
         programs.filter_map(|(component, process)| {
             let pod = self.pods.get(self.place_of(&component.pod))?;

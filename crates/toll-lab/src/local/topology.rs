@@ -11,7 +11,7 @@ use crate::LabError;
 use crate::data_plane::{
     Bypass, Capture, INBOUND_PORT, OUTBOUND_PORT, PROXY_MARK, PROXY_UID, PodAddresses, Topology,
 };
-use crate::deployment::{BuiltIn, DataPlane, Deployment, Queries, Service};
+use crate::deployment::{BuiltIn, Deployment, Queries, Service};
 
 /// Where everything of `deployment` listens.
 ///
@@ -37,7 +37,7 @@ pub(crate) fn ports_needed(deployment: &Deployment) -> usize {
 
 /// Whether each pod of `service` has a sidecar.
 pub(crate) fn has_sidecar(deployment: &Deployment, service: &Service) -> bool {
-    deployment.data_plane != DataPlane::Bare && service.program.takes_sidecar()
+    deployment.data_plane.has_sidecars() && service.program.takes_sidecar()
 }
 
 fn transparent(deployment: &Deployment, bypass: Bypass) -> Topology {

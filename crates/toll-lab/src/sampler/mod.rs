@@ -52,7 +52,7 @@ impl Sampler {
         components.push(harness());
         self.host = host::read().unwrap_or_else(|_| self.host.clone());
         let took_ns = monotonic_ns() - at_ns;
-        Sample { at_ns, took_ns, components, host: self.host.clone() }
+        Sample { at_ns, took_ns, components, host: self.host.clone(), metrics: Vec::new() }
     }
 }
 

@@ -77,6 +77,10 @@ impl TestLab {
             postgres: None,
             java: None,
             spring: None,
+            petclinic_gateway: None,
+            petclinic_vets: None,
+            opentelemetry: None,
+            collector: vec![],
             realtime: false,
             work_dir: folder.path().join("lab"),
             interrupt: Arc::default(),
@@ -169,7 +173,15 @@ pub fn in_mesh(deployment: Deployment, mtls: Mtls) -> Deployment {
 
 fn service(name: &str, port: u16, calls: &[&str], program: Program) -> Service {
     let calls = calls.iter().map(|c| (*c).to_owned()).collect();
-    Service { name: name.into(), group: "default".into(), replicas: 1, port, program, calls }
+    Service {
+        name: name.into(),
+        group: "default".into(),
+        replicas: 1,
+        port,
+        program,
+        calls,
+        metrics: None,
+    }
 }
 
 fn built_in(work: Duration) -> Program {

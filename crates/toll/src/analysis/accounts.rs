@@ -27,6 +27,7 @@ impl Owner {
                 Role::Application => c.pod.clone(),
                 Role::Sidecar => format!("{} sidecar", c.pod),
                 Role::Gateway | Role::Database => c.pod.clone(),
+                Role::Collector => "collector".into(),
                 Role::LoadGenerator => "load generator".into(),
                 Role::Harness => "toll".into(),
             },
@@ -42,6 +43,7 @@ impl Owner {
                 Role::Sidecar => "sidecar",
                 Role::Gateway => "gateway",
                 Role::Database => "database",
+                Role::Collector => "collector",
                 Role::LoadGenerator => "load_generator",
                 Role::Harness => "harness",
             },
@@ -51,7 +53,7 @@ impl Owner {
     /// Whether its cost is part of the system that is measured.
     pub fn is_measured(&self) -> bool {
         let Self::Component(Component { role, .. }) = self else { return false };
-        !matches!(role, Role::LoadGenerator | Role::Harness)
+        !matches!(role, Role::Collector | Role::LoadGenerator | Role::Harness)
     }
 
     /// The pod it runs in, when it is part of the system that is measured.

@@ -22,7 +22,7 @@ pub fn compared(view: View) -> &'static [Metric] {
             Metric::ApplicationCpuPerRequest,
             Metric::Memory,
         ],
-        View::FlatOut => &[
+        View::FlatOut | View::Users => &[
             Metric::LatencyP50,
             Metric::LatencyP90,
             Metric::LatencyP95,

@@ -31,6 +31,12 @@ pub struct Findings {
     /// The discarded runs on fresh services, one per variant that had some.
     #[serde(default)]
     pub settled: Vec<Settled>,
+    /// What a span costs, one per variant with an agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub span_costs: Vec<SpanCosts>,
+    /// Whether the heap of a JVM grew, one per JVM and variant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heap_trends: Vec<HeapTrend>,
     /// Whatever weakens the result.
     pub warnings: Vec<String>,
     /// What ran, in order.
@@ -50,7 +56,7 @@ pub struct VariantFacts {
     pub skipped: Option<String>,
 }
 
-/// The two views that never share a table (METHOD.md rule 1).
+/// The views that never share a table (METHOD.md rule 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum View {
@@ -58,6 +64,8 @@ pub enum View {
     EqualRate,
     /// Closed loop, as fast as each variant goes.
     FlatOut,
+    /// Virtual users who pause: neither the same rate nor as fast as each goes.
+    Users,
 }
 
 /// All that one load showed.
@@ -79,6 +87,12 @@ pub struct LoadFindings {
     /// CPU and memory by pod, as `kubectl top pods` counts them; totals behind their pods, gateways last.
     #[serde(default)]
     pub top_pods: Vec<PodRow>,
+    /// What the JVMs tell of themselves, pod by pod.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jvms: Vec<JvmRow>,
+    /// How far each variant is from its own knee; empty when no knee was searched for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regimes: Vec<Regime>,
     /// The published figures, when the study has some for this load.
     pub reference: Vec<ReferenceRow>,
     /// What follows from the published figures, where the source derived it wrongly or not at all.
@@ -139,6 +153,9 @@ pub struct VariantLoad {
     /// All its trials as one load in hey's summary; closed loops only.
     #[serde(default)]
     pub hey: Option<HeySummary>,
+    /// All its trials as one load in k6's end-of-test summary; virtual users only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub k6: Option<K6Summary>,
     /// Completed requests per second, one per block.
     pub throughput_by_block: Vec<f64>,
     /// CPU per request by component; the last entry is `unattributed` (host busy minus the sum).
@@ -228,6 +245,136 @@ pub struct Step {
     pub fastest_s: f64,
     /// Longest.
     pub slowest_s: f64,
+}
+
+/// A load as k6 sums it up at its end; times in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct K6Summary {
+    /// In k6's order: `http_req_blocked`, `http_req_connecting`, `http_req_duration`, ...
+    pub trends: Vec<K6Trend>,
+    /// Requests that failed or were answered with a status from 400 on.
+    pub failed: u64,
+    /// Requests that came to an end.
+    pub requests: u64,
+    /// Iterations of all users.
+    pub iterations: u64,
+    /// Users: at the end, fewest, most.
+    pub vus: [u64; 3],
+    /// Most users that there could be.
+    pub vus_max: u64,
+    /// Bytes of answers, heads included.
+    pub data_received: u64,
+    /// Bytes of requests, heads included.
+    pub data_sent: u64,
+    /// What the rates are by, seconds.
+    pub total_s: f64,
+}
+
+/// One row of [`K6Summary`], seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct K6Trend {
+    /// As k6 calls it.
+    pub name: String,
+    /// Mean.
+    pub avg_s: f64,
+    /// Shortest.
+    pub min_s: f64,
+    /// Median.
+    pub med_s: f64,
+    /// Longest.
+    pub max_s: f64,
+    /// 90th percentile.
+    pub p90_s: f64,
+    /// 95th percentile.
+    pub p95_s: f64,
+}
+
+/// What the JVM of one pod told of itself in the measured window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JvmRow {
+    /// Name of the pod.
+    pub pod: String,
+    /// One a variant, the baseline first.
+    pub uses: Vec<JvmUse>,
+}
+
+/// One JVM in one variant; means over blocks, absent when it did not tell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JvmUse {
+    /// The variant.
+    pub variant: String,
+    /// CPU time of the process by the time of all cores, 0..1, from the JVM's own counter.
+    pub cpu_load: Option<Measured>,
+    /// CPU time of the pod per completed request by its cgroup's counter, microseconds.
+    pub cpu_per_request_us: Option<Measured>,
+    /// Mean of the heap in use, MiB.
+    pub heap_used_mib: Option<Measured>,
+    /// Heap in use after the last collection, MiB.
+    pub heap_live_mib: Option<Measured>,
+    /// Time of collections by time, 0..1.
+    pub gc_share: Option<Measured>,
+    /// Time of the JIT compiler's threads by time, may exceed 1.
+    pub jit_share: Option<Measured>,
+    /// Threads that live.
+    pub threads: Option<Measured>,
+}
+
+/// How far a variant is from the highest rate that it carries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Regime {
+    /// The variant.
+    pub variant: String,
+    /// Completed requests per second, mean over blocks; with virtual users while all are at work, if that is known.
+    pub throughput_per_s: f64,
+    /// What it carries, requests per second.
+    pub knee_per_s: f64,
+    /// Whether it runs at its limit: latency is that of a queue, and throughput that of the machine.
+    pub past_knee: bool,
+}
+
+/// What tracing costs by the number of spans: a line through the effects of the loads that differ in spans.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SpanCosts {
+    /// The variant, held against the baseline.
+    pub variant: String,
+    /// `all` for all components that are compared, else the pod.
+    pub of: String,
+    /// In order of the number of spans.
+    pub points: Vec<SpanPoint>,
+    /// CPU time for each further span of a request, microseconds: the line's slope in each block, over the blocks.
+    pub per_span_us: Estimate,
+    /// CPU time for each request whatever its spans, microseconds: the line at zero.
+    pub per_request_us: Estimate,
+}
+
+/// The effect on CPU per request under one load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SpanPoint {
+    /// The load.
+    pub load: String,
+    /// Spans that a request leaves.
+    pub spans: u64,
+    /// variant - baseline, microseconds, paired within blocks.
+    pub effect_us: Estimate,
+}
+
+/// Whether the heap of one JVM grew over the run: by what is left after collections.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeapTrend {
+    /// The variant.
+    pub variant: String,
+    /// The pod.
+    pub pod: String,
+    /// Points of the series; too few tell nothing.
+    pub points: usize,
+    /// Sen's slope, MiB per minute under load; absent with too few points.
+    pub mib_per_minute: Option<f64>,
+    /// Two-sided p-value of the Mann-Kendall test; absent with too few points.
+    pub p_value: Option<f64>,
+    /// Whether it may be a leak: it grows, and not by chance.
+    pub grows: bool,
+    /// Minutes under load, MiB after the last collection.
+    pub series: Vec<(f64, f64)>,
 }
 
 /// What the sidecars of a variant cost, and how often a request crosses them.
@@ -384,6 +531,9 @@ pub struct RecomputedRow {
     pub variant: String,
     /// What is derived.
     pub derived: Derived,
+    /// The pod that it is of, for what is derived of one pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod: Option<String>,
     /// As printed in the source; absent when it does not say.
     pub printed: Option<f64>,
     /// As it follows from the published figures.
@@ -451,6 +601,9 @@ pub struct ProofSummary {
     pub proven: usize,
     /// The claims as of the last trial: claim, expected, seen, holds.
     pub claims: Vec<(String, String, String, bool)>,
+    /// Spans over all its trials; absent where no agent runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spans: Option<toll_lab::Spans>,
 }
 
 /// One trial of the run.

@@ -116,6 +116,7 @@ fn variant(name: &str, describes: &str, data_plane: DataPlane) -> PlannedVariant
         port,
         program,
         calls: calls.iter().map(|callee| (*callee).into()).collect(),
+        metrics: None,
     };
     let built_in = || {
         Program::BuiltIn(BuiltIn {
@@ -152,6 +153,7 @@ fn loads() -> Vec<PlannedLoad> {
     let load = |name: &str, release| PlannedLoad {
         name: name.into(),
         request: PlannedRequest { path: "/api/customer".into(), ..PlannedRequest::default() },
+        spans: BTreeMap::new(),
         release,
         stop: Stop::AfterSeconds(10.0),
         warm_up: WarmUp { min_s: 1.0, max_s: 5.0 },
@@ -223,6 +225,7 @@ fn recomputed() -> Vec<Recomputed> {
         variant: variant.into(),
         load: "flat-out".into(),
         derived,
+        pod: None,
         printed,
         recomputed,
         because: because.into(),
@@ -387,6 +390,7 @@ fn proof(meshed: bool) -> Proof {
         both.chain([way("postgres", Direction::Inbound, None)]).collect()
     };
     Proof {
+        spans: None,
         claims: vec![
             claim("ingress gateway: every request was counted", requests.to_string()),
             claim("customer: every request arrived", requests.to_string()),
@@ -439,7 +443,7 @@ fn sample(costs: &Costs, at_s: f64, requests: f64, noise: &Noisy<'_>) -> Sample 
     let owned: u64 = components.iter().filter_map(|c| value(&c.cpu_ns)).sum();
     let busy_ns = owned + cpu_ns(costs.unattributed, 14);
     let host = HostSample { busy_ns, steal_ns: 0, runnable: 2 };
-    Sample { at_ns: (at_s * 1e9) as u64, took_ns: 1, components, host }
+    Sample { at_ns: (at_s * 1e9) as u64, took_ns: 1, components, host, metrics: vec![] }
 }
 
 fn value(reading: &Reading<u64>) -> Option<u64> {

@@ -49,6 +49,8 @@ pub fn findings(run: &RunRecord) -> Findings {
         published: summary::published(&run.plan),
         proofs: summary::proofs(run),
         settled: settled::settled(run),
+        span_costs: Vec::new(),
+        heap_trends: Vec::new(),
         trials: summary::trial_lines(run),
         manifest: summary::manifest(run),
     }

@@ -91,6 +91,7 @@ pub fn recomputed<'a>(
         .map(|figure| RecomputedRow {
             variant: figure.variant.clone(),
             derived: figure.derived,
+            pod: figure.pod.clone(),
             printed: figure.printed,
             recomputed: figure.recomputed,
             measured: derive(figure, &trials_of(baseline), &trials_of(&figure.variant)),
@@ -113,6 +114,9 @@ fn derive(
     match figure.derived {
         Derived::ThroughputChange => change(effects::throughput),
         Derived::LatencyP95Change => change(|t| effects::observe(t, Metric::LatencyP95)),
+        Derived::LatencyP90Change => change(|t| effects::observe(t, Metric::LatencyP90)),
+        // What JVMs tell is not read here yet.
+        Derived::CpuLoadPoints | Derived::HeapDifference | Derived::PodCpuPerRequestChange => None,
         Derived::CpuChange => change(|t| cpu_millicores(t, is_counted_in_total)),
         Derived::MemoryChange => change(|t| memory_mib(t, is_counted_in_total)),
         Derived::CpuPerRequest => mean(cpu_ms_per_request),

@@ -36,6 +36,8 @@ pub fn load_findings(run: &RunRecord, load: &PlannedLoad, valid: &[&TrialRecord]
         effects: load_effects(run, load, &names, &trials),
         attribution: attribution::attribution(&arms),
         top_pods: pods::top(&run.plan, &arms),
+        jvms: Vec::new(),
+        regimes: Vec::new(),
         reference: run.plan.reference.as_ref().map_or_else(Vec::new, |published| {
             reference::rows(published, &load.name, baseline, |variant| trials(variant, false))
         }),
@@ -76,6 +78,7 @@ fn view(load: &PlannedLoad) -> View {
     match load.release {
         Release::Open { .. } => View::EqualRate,
         Release::Closed { .. } => View::FlatOut,
+        Release::Users(_) => View::Users,
     }
 }
 
@@ -88,6 +91,7 @@ fn describe(run: &RunRecord, load: &PlannedLoad) -> String {
         Release::Closed { connections } => {
             format!("closed loop, {connections} connections, as fast as each goes, {length}")
         }
+        Release::Users(users) => format!("{} virtual users, {length}", users.users),
         Release::Open { rate, poisson, .. } => {
             let law = if poisson { "Poisson" } else { "constant" };
             format!("open loop, {}, {law} arrivals, {length}", rate_in_words(run, load, rate))
@@ -131,6 +135,7 @@ fn variant_load(name: &str, view: View, trials: &[&TrialRecord]) -> VariantLoad 
         trials: trials.len(),
         metrics: ALL.iter().filter_map(|m| Some((*m, effects::mean(trials, *m)?))).collect(),
         latency_curve: latency::curve(&histograms),
+        k6: None,
         hey: (view == View::FlatOut).then(|| hey::of_trials(trials)).flatten(),
         throughput_by_block: trials.iter().filter_map(|t| effects::throughput(t)).collect(),
         cpu_per_request: costs(trials, request_cpu_us),
@@ -258,6 +263,7 @@ pub fn proofs(run: &RunRecord) -> Vec<ProofSummary> {
                 };
                 proof.claims.iter().map(claim).collect()
             }),
+            spans: None,
         }
     })
     .collect()

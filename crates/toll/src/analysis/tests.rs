@@ -89,6 +89,7 @@ fn plan(release: Release, trials: Vec<PlannedTrial>) -> Plan {
         loads: vec![PlannedLoad {
             name: "load".into(),
             request: PlannedRequest::default(),
+            spans: std::collections::BTreeMap::new(),
             release,
             stop: Stop::AfterSeconds(10.0),
             warm_up: WarmUp { min_s: 0.0, max_s: 0.0 },
@@ -113,7 +114,7 @@ fn trial(planned: &PlannedTrial, shown: Shown) -> TrialRecord {
             noise: Noise { calibration_ns: 1000, steal: 0.0, runnable: 1.0 },
         },
         load: Some(load_report(shown)),
-        proof: Some(Proof { claims: vec![], left_out: vec![], traversals: vec![] }),
+        proof: Some(Proof { claims: vec![], left_out: vec![], traversals: vec![], spans: None }),
         samples: samples(shown),
         settled: None,
     }
@@ -137,7 +138,13 @@ fn samples(shown: Shown) -> Vec<MarkedSample> {
         let host = HostSample { busy_ns, steal_ns: 0, runnable: 1 };
         MarkedSample {
             mark,
-            sample: Sample { at_ns: seconds * 1_000_000_000, took_ns: 1, components, host },
+            sample: Sample {
+                at_ns: seconds * 1_000_000_000,
+                took_ns: 1,
+                components,
+                host,
+                metrics: vec![],
+            },
         }
     };
     vec![

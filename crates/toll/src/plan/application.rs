@@ -1,6 +1,8 @@
 //! The application of a study as the services that a lab brings up: gateways, services and databases in a row.
 
-use toll_lab::{BuiltIn, Postgres, Program, Queries, Runtime, Service, Stall};
+use toll_lab::{
+    BuiltIn, Metrics, Petclinic, PetclinicPart, Postgres, Program, Queries, Runtime, Service, Stall,
+};
 
 use crate::study::{self, App};
 
@@ -21,6 +23,7 @@ fn gateway(name: &str, gateway: &study::Gateway) -> Service {
         port: gateway.port,
         program: Program::Gateway,
         calls: vec![gateway.to.to_string()],
+        metrics: None,
     }
 }
 
@@ -35,6 +38,7 @@ fn database(name: &str, database: &study::Database) -> Service {
             written: database.written.clone(),
         }),
         calls: vec![],
+        metrics: None,
     }
 }
 
@@ -48,12 +52,24 @@ fn service(name: &str, service: &study::Service, runtime: Option<Runtime>) -> Se
         port: service.port,
         program: program(service, runtime),
         calls: service.calls.iter().chain(database).map(ToString::to_string).collect(),
+        metrics: service.metrics.as_ref().map(|endpoint| Metrics {
+            port: endpoint.port,
+            path: endpoint.path.clone(),
+            series: service.series.clone(),
+        }),
     }
 }
 
 fn program(service: &study::Service, chosen: Option<Runtime>) -> Program {
     match service.program() {
         study::Program::Command(command) => Program::Command(command.to_vec()),
+        study::Program::Petclinic { part, heap_mib } => Program::Petclinic(Petclinic {
+            part: match part {
+                study::Petclinic::Gateway => PetclinicPart::Gateway,
+                study::Petclinic::Vets => PetclinicPart::Vets,
+            },
+            heap_mib,
+        }),
         study::Program::BuiltIn { runtime, work, reply, queries: asked, stall } => {
             Program::BuiltIn(BuiltIn {
                 runtime: chosen.unwrap_or(written_in(runtime)),

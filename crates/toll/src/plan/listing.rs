@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use similar::TextDiff;
-use toll_lab::{BuiltIn, Program, Rendered, Runtime, Service};
+use toll_lab::{BuiltIn, PetclinicPart, Program, Rendered, Runtime, Service};
 use toll_load::Stop;
 
 use super::{BringUp, Plan, PlannedLoad, PlannedRate, PlannedVariant, Release, VariantState};
@@ -59,6 +59,11 @@ fn service_in_words(service: &Service) -> String {
         Program::Command(command) => command.join(" "),
         Program::Gateway => "Envoy as an ingress gateway".into(),
         Program::Postgres(_) => "PostgreSQL on fresh data".into(),
+        Program::Petclinic(petclinic) => match petclinic.part {
+            PetclinicPart::Gateway => "the Petclinic's gateway, on a JVM".into(),
+            PetclinicPart::Vets => "the Petclinic's vets, on a JVM".into(),
+        },
+        Program::Collector => "the collector of spans, toll's own".into(),
     };
     let replicas = match service.replicas {
         0 | 1 => String::new(),
@@ -119,6 +124,7 @@ fn loads(text: &mut String, plan: &Plan) {
 fn in_words(load: &PlannedLoad) -> String {
     let release = match load.release {
         Release::Closed { connections } => format!("closed loop, {connections} connections"),
+        Release::Users(users) => format!("{} virtual users", users.users),
         Release::Open { rate, poisson, .. } => {
             let law = if poisson { "Poisson" } else { "constant" };
             format!("open loop, {}, {law} arrivals", rate_in_words(rate))

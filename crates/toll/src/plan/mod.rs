@@ -10,9 +10,11 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use toll_lab::Deployment;
-use toll_load::{Arrivals, LoadModel, LoadPlan, Stop, Target, WarmUp};
+use toll_load::{Arrivals, Iteration, LoadModel, LoadPlan, Profile, Stage, Stop, Target, WarmUp};
 
 pub use listing::listing;
 pub use resolve::{Choices, PlanError, resolve};
@@ -119,6 +121,9 @@ pub struct PlannedLoad {
     /// What is asked.
     #[serde(default)]
     pub request: PlannedRequest,
+    /// Spans that one request leaves where it is traced, by service; empty when the study does not say.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub spans: BTreeMap<String, u64>,
     /// How requests are released.
     pub release: Release,
     /// When the measured phase ends.
@@ -185,6 +190,30 @@ pub enum Release {
         /// Bound on outstanding requests.
         max_connections: u32,
     },
+    /// Virtual users: each sends some requests at once, waits for all answers, pauses, and begins again.
+    Users(PlannedUsers),
+}
+
+/// Virtual users over time: from `start` up to `users`, all of them for a while, and down again.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PlannedUsers {
+    /// The most that are at work, as the study says: before they are scaled to the machine.
+    pub users: u32,
+    /// At work at the begin and at the end.
+    pub start: u32,
+    /// From the first to the most, seconds.
+    pub ramp_s: f64,
+    /// All at work, seconds.
+    pub hold_s: f64,
+    /// From the most to the last, seconds.
+    pub ramp_down_s: f64,
+    /// Pause between a user's iterations, seconds.
+    pub think_s: f64,
+    /// Requests that a user sends at once.
+    pub parallel: u32,
+    /// Requests per second that the slowest variant carried where `users` was chosen; with it they are scaled by
+    /// what the slowest variant carries here, and never beyond `users`.
+    pub made_for_knee_per_s: Option<f64>,
 }
 
 /// An arrival rate, absolute or relative to what the slowest variant carries.
@@ -242,6 +271,9 @@ pub struct Recomputed {
     pub load: String,
     /// What is derived.
     pub derived: Derived,
+    /// The pod that it is of, for what is derived of one pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod: Option<String>,
     /// As printed in the source; absent when it does not say.
     pub printed: Option<f64>,
     /// As it follows from the published figures.
@@ -257,7 +289,8 @@ pub struct PublishedFigure {
     pub variant: String,
     /// The load it belongs to.
     pub load: String,
-    /// `throughput_per_s`, `latency_ms.mean`, `latency_ms.p95`, `cpu_millicores.POD`, `memory_mib.POD` and so on.
+    /// `throughput_per_s`, `latency_ms.mean`, `latency_ms.p95`, `cpu_millicores.POD`, `memory_mib.POD`,
+    /// `cpu_load_percent.POD`, `heap_mib.POD` and so on.
     pub figure: String,
     /// As published.
     pub value: f64,
@@ -284,7 +317,34 @@ impl Plan {
 
     /// Whether a knee must be known before the first trial.
     pub fn needs_knee(&self) -> bool {
-        self.loads.iter().any(|load| load.share_of_knee().is_some())
+        self.loads.iter().any(|load| load.refers_to_knee())
+    }
+}
+
+impl PlannedUsers {
+    /// Users here, once the knee is known.
+    pub fn scaled(&self, knee_per_s: Option<f64>) -> Option<u32> {
+        let Some(made_for) = self.made_for_knee_per_s else { return Some(self.users) };
+        let scale = (knee_per_s? / made_for).min(1.0);
+        Some(((f64::from(self.users) * scale).round() as u32).max(1))
+    }
+
+    /// From the first user's begin to the last one's end, seconds.
+    pub fn length_s(&self) -> f64 {
+        self.ramp_s + self.hold_s + self.ramp_down_s
+    }
+
+    /// Users over time for the load engine, once the knee is known.
+    fn profile(&self, knee_per_s: Option<f64>) -> Option<Profile> {
+        let most = self.scaled(knee_per_s)?;
+        let (start, most) = (f64::from(self.start.min(most)), f64::from(most));
+        let stage = |duration_s, from, to| Stage { duration_s, from, to };
+        let stages = vec![
+            stage(self.ramp_s, start, most),
+            stage(self.hold_s, most, most),
+            stage(self.ramp_down_s, most, start),
+        ];
+        Some(Profile { stages: stages.into_iter().filter(|s| s.duration_s > 0.0).collect() })
     }
 }
 
@@ -297,10 +357,19 @@ impl PlannedLoad {
         }
     }
 
+    /// Whether it can begin only when the knee is known.
+    pub fn refers_to_knee(&self) -> bool {
+        let scaled = matches!(
+            self.release,
+            Release::Users(PlannedUsers { made_for_knee_per_s: Some(_), .. })
+        );
+        scaled || self.share_of_knee().is_some()
+    }
+
     /// Arrivals per second, once the knee is known; absent in a closed loop.
     pub fn rate_per_s(&self, knee_per_s: Option<f64>) -> Option<f64> {
         match self.release {
-            Release::Closed { .. } => None,
+            Release::Closed { .. } | Release::Users(_) => None,
             Release::Open { rate: PlannedRate::PerSecond(rate), .. } => Some(rate),
             // Whole requests per second: the report states the rate, and a reader may want to type it.
             Release::Open { rate: PlannedRate::OfKnee(share), .. } => {
@@ -313,6 +382,10 @@ impl PlannedLoad {
     pub fn engine_plan(&self, url: &str, knee_per_s: Option<f64>, seed: u64) -> Option<LoadPlan> {
         let model = match self.release {
             Release::Closed { connections } => LoadModel::closed(connections),
+            Release::Users(users) => LoadModel::Closed {
+                clients: users.profile(knee_per_s)?,
+                iteration: Iteration { requests: users.parallel, think_ms: users.think_s * 1e3 },
+            },
             Release::Open { poisson, max_connections, .. } => {
                 let rate_per_s = self.rate_per_s(knee_per_s)?;
                 let arrivals = if poisson {

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use toll_lab::{BuiltIn, DataPlane, Deployment, Mtls, Program, Runtime, Service, SidecarProxy};
+use toll_lab::{
+    AgentKind, BuiltIn, DataPlane, Deployment, JavaAgent, Mtls, Program, Runtime, Service,
+    SidecarProxy,
+};
 use toll_load::{Stop, WarmUp};
 
 use super::{
     Arm, BringUp, FORMAT, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest,
-    PlannedSettle, PlannedVariant, PublishedFigure, Recomputed, Release, VariantState, application,
-    order,
+    PlannedSettle, PlannedUsers, PlannedVariant, PublishedFigure, Recomputed, Release,
+    VariantState, application, order,
 };
 use crate::study::{self, App, Profile, Study};
 
@@ -296,6 +299,9 @@ fn planned_variant(
 
 /// What stands in the path, in words and resolved; or why it cannot.
 fn data_plane(variant: &study::Variant, app: &App) -> (String, Result<DataPlane, String>) {
+    if let Some(agent) = &variant.java_agent {
+        return java_agent(agent);
+    }
     let each = if app.databases.is_empty() { "each service" } else { "each service and database" };
     match &variant.sidecar {
         None => ("the application alone".into(), Ok(DataPlane::Bare)),
@@ -320,6 +326,28 @@ fn data_plane(variant: &study::Variant, app: &App) -> (String, Result<DataPlane,
     }
 }
 
+fn java_agent(agent: &study::JavaAgent) -> (String, Result<DataPlane, String>) {
+    let settings = |settings: &indexmap::IndexMap<String, String>| {
+        settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    match agent {
+        study::JavaAgent::OpenTelemetry { settings: written } => {
+            let agent = JavaAgent { kind: AgentKind::OpenTelemetry, settings: settings(written) };
+            ("the OpenTelemetry Java agent in each JVM".into(), Ok(DataPlane::Agent(agent)))
+        }
+        study::JavaAgent::EaseAgent { jar, settings: written } => {
+            let planned = match jar.path() {
+                Err(variable) => Err(format!("{variable} is not set")),
+                Ok(jar) => Ok(DataPlane::Agent(JavaAgent {
+                    kind: AgentKind::EaseAgent { jar: jar.into() },
+                    settings: settings(written),
+                })),
+            };
+            ("EaseAgent in each JVM".into(), planned)
+        }
+    }
+}
+
 fn planned_settle(settle: study::Settle) -> PlannedSettle {
     PlannedSettle {
         slice_s: settle.slice.get().as_secs_f64(),
@@ -334,14 +362,39 @@ fn planned_load(study: &Study, name: &str, load: &study::Load) -> PlannedLoad {
         name: name.into(),
         request: request(&load.request),
         release: release(&load.model),
-        stop: match load.stop {
-            study::Stop::Duration(span) => Stop::AfterSeconds(seconds(span.get())),
-            study::Stop::Requests(count) => Stop::AfterRequests(count),
-        },
+        spans: load.spans.iter().map(|(name, n)| (name.to_string(), u64::from(*n))).collect(),
+        stop: stop(load),
         warm_up: WarmUp {
             min_s: seconds(study.warm_up.min.get()),
             max_s: seconds(study.warm_up.max.get()),
         },
+    }
+}
+
+/// Virtual users end with their last stage.
+fn stop(load: &study::Load) -> Stop {
+    match (load.stop, load.model) {
+        (_, study::LoadModel::Vus(vus)) => Stop::AfterSeconds(users(&vus).length_s()),
+        (Some(study::Stop::Duration(span)), _) => Stop::AfterSeconds(span.get().as_secs_f64()),
+        (Some(study::Stop::Requests(count)), _) => Stop::AfterRequests(count),
+        (None, _) => unreachable!("reading a study refuses such a load without an end"),
+    }
+}
+
+fn users(vus: &study::Vus) -> PlannedUsers {
+    let seconds = |span: study::TimeSpan| span.get().as_secs_f64();
+    PlannedUsers {
+        users: vus.users,
+        start: vus.start,
+        ramp_s: seconds(vus.ramp),
+        hold_s: seconds(vus.hold),
+        ramp_down_s: seconds(vus.ramp_down),
+        think_s: seconds(vus.think),
+        parallel: vus.parallel,
+        made_for_knee_per_s: vus.scale.and_then(|scale| match scale.knee {
+            study::Rate::PerSecond(rate) => Some(rate),
+            study::Rate::OfKnee(_) => None,
+        }),
     }
 }
 
@@ -362,6 +415,7 @@ fn request(request: &study::Request) -> PlannedRequest {
 fn release(model: &study::LoadModel) -> Release {
     match model {
         study::LoadModel::Closed(closed) => Release::Closed { connections: closed.connections },
+        study::LoadModel::Vus(vus) => Release::Users(users(vus)),
         study::LoadModel::Open(open) => Release::Open {
             rate: match open.rate {
                 study::Rate::PerSecond(rate) => PlannedRate::PerSecond(rate),
@@ -389,6 +443,7 @@ fn reference(reference: &study::Reference) -> PlannedReference {
         variant: derived.variant.to_string(),
         load: derived.load.to_string(),
         derived: derived.derived,
+        pod: derived.pod.as_ref().map(ToString::to_string),
         printed: derived.printed,
         recomputed: derived.recomputed,
         because: derived.because.clone(),

@@ -140,7 +140,9 @@ fn a_profile_changes_blocks_durations_warm_up_and_idle() {
         [(Profile::Default, "default"), (Profile::Quick, "quick"), (Profile::Paper, "paper")]
     {
         let changed = study.clone().with_profile(profile);
-        let study::Stop::Duration(duration) = changed.loads[0].stop else { panic!("by time") };
+        let Some(study::Stop::Duration(duration)) = changed.loads[0].stop else {
+            panic!("by time")
+        };
         let expected = (
             name.to_owned(),
             changed.blocks as usize,
@@ -402,7 +404,17 @@ fn derived(reference: &PlannedReference, baseline: &str, wanted: &Recomputed) ->
         published(variant, "cpu_millicores") / published(variant, "throughput_per_s")
     };
     let change = |of: &dyn Fn(&str) -> f64| (of(&wanted.variant) / of(baseline) - 1.0) * 100.0;
+    let of_pod = |kind: &str| format!("{kind}.{}", wanted.pod.as_deref().unwrap_or("no pod"));
+    let load_per_request = |variant: &str| {
+        published(variant, &of_pod("cpu_load_percent")) / published(variant, "throughput_per_s")
+    };
+    let difference =
+        |figure: &str| published(&wanted.variant, figure) - published(baseline, figure);
     match wanted.derived {
+        Derived::CpuLoadPoints => difference(&of_pod("cpu_load_percent")),
+        Derived::HeapDifference => difference(&of_pod("heap_mib")),
+        Derived::PodCpuPerRequestChange => change(&load_per_request),
+        Derived::LatencyP90Change => change(&|v| published(v, "latency_ms.p90")),
         Derived::ThroughputChange => change(&|v| published(v, "throughput_per_s")),
         Derived::LatencyP95Change => change(&|v| published(v, "latency_ms.p95")),
         Derived::CpuChange => change(&|v| published(v, "cpu_millicores")),

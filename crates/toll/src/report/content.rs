@@ -91,8 +91,10 @@ fn metrics(view: View, detail: Detail) -> &'static [Metric] {
     match (view, detail) {
         (View::EqualRate, Detail::Brief) => &[P50, P99, Cpu, AppCpu],
         (View::EqualRate, Detail::Full) => &[P50, P90, P95, P99, Mean, Cpu, AppCpu],
-        (View::FlatOut, Detail::Brief) => &[Throughput, P50, P99, Cpu],
-        (View::FlatOut, Detail::Full) => &[Throughput, P50, P90, P95, P99, Mean, Cpu, AppCpu],
+        (View::FlatOut | View::Users, Detail::Brief) => &[Throughput, P50, P99, Cpu],
+        (View::FlatOut | View::Users, Detail::Full) => {
+            &[Throughput, P50, P90, P95, P99, Mean, Cpu, AppCpu]
+        }
     }
 }
 
@@ -201,7 +203,7 @@ pub(super) fn achieved_rates(load: &LoadFindings) -> Option<Rates> {
 
 /// At equal rate throughput is no effect but a check that the rates were equal.
 fn rate_check(load: &LoadFindings) -> Option<Piece> {
-    if load.view == View::FlatOut {
+    if load.view != View::EqualRate {
         return None;
     }
     let rates = achieved_rates(load)?;

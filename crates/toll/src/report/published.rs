@@ -199,6 +199,10 @@ fn derived_name(derived: Derived) -> &'static str {
     match derived {
         Derived::ThroughputChange => "throughput",
         Derived::LatencyP95Change => "p95 latency",
+        Derived::LatencyP90Change => "p90 latency",
+        Derived::CpuLoadPoints => "CPU load",
+        Derived::HeapDifference => "heap",
+        Derived::PodCpuPerRequestChange => "CPU per request",
         Derived::CpuChange => "raw CPU",
         Derived::MemoryChange | Derived::MemoryTotal => "memory of all pods",
         Derived::CpuPerRequest | Derived::CpuPerRequestChange => "CPU of all pods per request",

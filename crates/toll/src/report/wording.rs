@@ -19,6 +19,7 @@ pub(super) fn load_title(load: &LoadFindings) -> String {
     match load.view {
         View::EqualRate => format!("At equal rate: {}", load.name),
         View::FlatOut => format!("Flat out: {}", load.name),
+        View::Users => format!("Virtual users: {}", load.name),
     }
 }
 
@@ -164,7 +165,7 @@ fn asked(findings: &Findings, variant: &VariantFacts) -> bool {
 fn answer(load: &LoadFindings, baseline: &str, variant: &str) -> String {
     let leading = match load.view {
         View::EqualRate => [Metric::LatencyP50, Metric::CpuPerRequest],
-        View::FlatOut => [Metric::Throughput, Metric::CpuPerRequest],
+        View::FlatOut | View::Users => [Metric::Throughput, Metric::CpuPerRequest],
     };
     let find = |m| load.effects.iter().find(|e| e.variant == variant && e.metric == m);
     let effects: Vec<&Effect> = leading.into_iter().filter_map(find).collect();

@@ -146,7 +146,7 @@ pub fn lab_with_claims(
     claims: Vec<Claim>,
     engine: impl Fn(&Deployment, &LoadPlan) -> FakeLoadScript + Send + Sync + 'static,
 ) -> Lab {
-    let proof = Proof { claims, left_out: vec![], traversals: vec![] };
+    let proof = Proof { claims, left_out: vec![], traversals: vec![], spans: None };
     Lab::Fake(FakeLab::new(proof, move |deployment, plan| {
         engine(deployment, &serde_json::from_slice(plan).unwrap())
     }))

@@ -14,7 +14,7 @@ use super::settle::settle;
 use super::standing::{Site, Standing};
 use super::{RunError, Session, seeds};
 use crate::event::RunEvent;
-use crate::plan::{Arm, BringUp, Plan, PlannedRequest};
+use crate::plan::{Arm, BringUp, Plan, PlannedLoad};
 use crate::store::KneeRecord;
 
 /// Enough to keep every core of a small machine busy, few enough to keep queues short.
@@ -90,14 +90,14 @@ fn search_in(
         )));
     }
     let mut tried = Vec::new();
-    let mut sent = traffic(request(session.plan), &capacity);
+    let mut sent = traffic(asking(session.plan), &capacity);
     let found = highest_carried(upper, |rate_per_s| {
         let model = LoadModel::open(rate_per_s, MAX_CONNECTIONS);
         let mut carried = false;
         // What a neighbour on the machine spoilt once is tried once more; what was carried once can be carried.
         for _ in 0..TRIES {
             let report = one_try(session, environment, model.clone(), sent.requests)?;
-            sent = both(sent, traffic(request(session.plan), &report));
+            add(&mut sent, &traffic(asking(session.plan), &report));
             carried = is_carried(&report, rate_per_s);
             if carried {
                 break;
@@ -154,17 +154,17 @@ fn prove(environment: &mut Environment, sent: Traffic) -> Result<(), Stopped> {
 }
 
 /// What the first load asks whose rate refers to the knee: another request has another knee.
-fn request(plan: &Plan) -> &PlannedRequest {
-    let load = plan.loads.iter().find(|load| load.share_of_knee().is_some());
-    &load.expect("a knee is searched for when a load refers to it").request
+fn asking(plan: &Plan) -> &PlannedLoad {
+    let of_rate = plan.loads.iter().find(|load| load.share_of_knee().is_some());
+    let load = of_rate.or_else(|| plan.loads.iter().find(|load| load.refers_to_knee()));
+    load.expect("a knee is searched for when a load refers to it")
 }
 
-fn both(a: Traffic, b: Traffic) -> Traffic {
-    Traffic {
-        requests: a.requests + b.requests,
-        writes: a.writes + b.writes,
-        acknowledged: a.acknowledged + b.acknowledged,
-    }
+/// All tries ask the same, and so leave the same spans for each request.
+fn add(sum: &mut Traffic, further: &Traffic) {
+    sum.requests += further.requests;
+    sum.writes += further.writes;
+    sum.acknowledged += further.acknowledged;
 }
 
 /// `number` tells the tries apart: how many requests were sent before.
@@ -174,7 +174,7 @@ fn one_try(
     model: LoadModel,
     number: u64,
 ) -> Result<LoadReport, Stopped> {
-    let target = request(session.plan).target(&environment.entry_url());
+    let target = asking(session.plan).request.target(&environment.entry_url());
     let plan = LoadPlan {
         warm_up: WarmUp { min_s: 0.3, max_s: 0.5 },
         timeout_ms: 5_000,

@@ -7,7 +7,7 @@ use toll_lab::{Environment, NextLine, Traffic};
 use toll_load::{LoadEvent, LoadPlan, LoadReport};
 
 use super::RunError;
-use crate::plan::PlannedRequest;
+use crate::plan::PlannedLoad;
 
 /// How often counters are sampled under load: fast enough for a memory curve of a three-second trial, slow
 /// enough to cost well under one per cent of a core.
@@ -97,16 +97,16 @@ fn with_help(message: String, help: Option<String>) -> String {
 /// What the load sent in all its phases: the path and the database behind it know of none.
 ///
 /// A request that timed out or failed is not acknowledged, whatever became of it.
-pub fn traffic(request: &PlannedRequest, report: &LoadReport) -> Traffic {
-    let requests = report.sent_in_all_phases;
-    if !request.writes() {
-        return Traffic { requests, ..Traffic::default() };
+pub fn traffic(load: &PlannedLoad, report: &LoadReport) -> Traffic {
+    let (requests, spans) = (report.sent_in_all_phases, load.spans.clone());
+    if !load.request.writes() {
+        return Traffic { requests, spans, ..Traffic::default() };
     }
     // The answer counts in the phase that sent the request: what came in while the load drained is there too.
     let statuses = [&report.warm_up, &report.measure].into_iter().flat_map(|phase| &phase.statuses);
     let success = statuses.filter(|(status, _)| (200..300).contains(*status));
     let acknowledged = success.map(|(_, count)| count).sum();
-    Traffic { requests, writes: requests, acknowledged }
+    Traffic { requests, writes: requests, acknowledged, spans }
 }
 
 /// Requests completed per second of the measured phase.

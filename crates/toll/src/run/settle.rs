@@ -123,7 +123,7 @@ fn slice(report: &LoadReport, ends: &Ends, began_ns: u64) -> SettleSlice {
 
 /// CPU time of all that is measured; `None` when a counter could not be read.
 fn cpu_ns(sample: &Sample) -> Option<u64> {
-    let is_measured = |role| !matches!(role, Role::LoadGenerator | Role::Harness);
+    let is_measured = |role| !matches!(role, Role::Collector | Role::LoadGenerator | Role::Harness);
     let measured = sample.components.iter().filter(|c| is_measured(c.component.role));
     measured
         .map(|component| match component.cpu_ns {

@@ -112,7 +112,7 @@ impl Trial {
         }
         let report = self.load(session, environment, &engine_plan)?;
         self.dir.write_load(&report)?;
-        let proof = close_proof(environment, traffic(&load.request, &report))?;
+        let proof = close_proof(environment, traffic(load, &report))?;
         self.dir.write_proof(&proof)?;
         Ok(Measured { load: report, proof })
     }

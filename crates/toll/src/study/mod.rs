@@ -15,10 +15,11 @@ mod tree;
 
 pub use fault::{StudyErrors, Warning, nearest};
 pub use model::{
-    App, Arrivals, BringUp, Database, Derived, Gateway, Load, LoadModel, Method, Mtls, Profile,
-    Program, Queries, Reference, Request, Runtime, Service, Settle, Sidecar, Stop, Study, Variant,
+    App, Arrivals, BringUp, Database, Derived, Gateway, JavaAgent, Load, LoadModel, Method, Mtls,
+    Petclinic, Profile, Program, Queries, Reference, Request, Runtime, Service, Settle, Sidecar,
+    Stop, Study, Variant, Vus,
 };
-pub use quantity::Rate;
+pub use quantity::{Rate, TimeSpan};
 pub use schema::schema;
 
 use fault::{Fault, Problem};

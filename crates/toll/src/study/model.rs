@@ -12,7 +12,7 @@ use super::quantity::{Binary, Name, Rate, Share, TimeSpan, UrlPath};
 mod app;
 mod reference;
 
-pub use app::{App, Database, Gateway, Program, Queries, Runtime, Service};
+pub use app::{App, Database, Gateway, Petclinic, Program, Queries, Runtime, Service};
 pub use reference::{Derived, Figures, Reference};
 
 /// One study: an application, the variants it runs in, the loads it bears.
@@ -78,6 +78,30 @@ pub struct Variant {
     /// A proxy beside each service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sidecar: Option<Sidecar>,
+    /// A tracing agent inside each JVM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub java_agent: Option<JavaAgent>,
+}
+
+/// A tracing agent inside each JVM of the application.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+#[schemars(extend("examples" = [{"kind": "opentelemetry"}]))]
+pub enum JavaAgent {
+    /// The OpenTelemetry Java agent; toll fetches it.
+    OpenTelemetry {
+        /// Its own settings by their names as system properties, for instance `otel.metrics.exporter: none`.
+        #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+        settings: IndexMap<String, String>,
+    },
+    /// EaseAgent.
+    EaseAgent {
+        /// Its jar. No package registry has it: without one the variant is skipped.
+        jar: Binary,
+        /// Its own settings, for instance `plugin.observability.jdbc.tracing.enabled: true`.
+        #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+        settings: IndexMap<String, String>,
+    },
 }
 
 /// The proxy beside each service.
@@ -117,12 +141,16 @@ pub struct Load {
     /// What is asked.
     #[serde(default)]
     pub request: Request,
-    /// How requests are released.
+    /// Spans that one request leaves where it is traced, by service; the proof of path counts them.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("examples" = [{"gateway": 1, "vets": 9}]))]
+    pub spans: IndexMap<Name, u32>,
+    /// How requests are released, and when that ends.
     #[serde(flatten)]
     pub model: LoadModel,
-    /// When the measured phase ends.
-    #[serde(flatten)]
-    pub stop: Stop,
+    /// When the measured phase ends; virtual users end with their last stage.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
 }
 
 /// What a load asks the entry.
@@ -163,6 +191,8 @@ pub enum LoadModel {
     Open(Open),
     /// Connections on which the next request waits for the answer to the last.
     Closed(Closed),
+    /// Virtual users, who pause between their requests.
+    Vus(Vus),
 }
 
 /// When the measured phase ends.
@@ -223,6 +253,47 @@ pub struct Closed {
     /// Connections, each with one request under way.
     #[schemars(range(min = 1, max = 60_000), extend("examples" = [36]))]
     pub connections: u32,
+}
+
+/// Virtual users over time, each with several requests at once and a pause after their answers, as k6 has them.
+///
+/// The measured phase is all three stages.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"users": 320, "ramp": "50s", "hold": "10m", "ramp_down": "50s"}]))]
+pub struct Vus {
+    /// The most that are at work, before they are scaled to the machine.
+    #[schemars(range(min = 1, max = 60_000), extend("examples" = [320]))]
+    pub users: u32,
+    /// At work at the begin and at the end.
+    #[serde(default = "default::start")]
+    #[schemars(range(min = 0, max = 60_000))]
+    pub start: u32,
+    /// From `start` to `users`.
+    pub ramp: TimeSpan,
+    /// With all users.
+    pub hold: TimeSpan,
+    /// From `users` to `start`.
+    pub ramp_down: TimeSpan,
+    /// Pause of a user after the last answer of an iteration.
+    #[serde(default = "default::think")]
+    pub think: TimeSpan,
+    /// Requests that a user sends at once.
+    #[serde(default = "default::parallel")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub parallel: u32,
+    /// What the users were chosen for; without it they are not scaled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<Scale>,
+}
+
+/// Scales virtual users to the machine: by what the slowest variant carries here, and never beyond the study's.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scale {
+    /// Requests per second that the slowest variant carried where the users were chosen.
+    #[schemars(extend("examples" = ["1526/s"]))]
+    pub knee: Rate,
 }
 
 /// How long a variant stays up.
@@ -329,7 +400,7 @@ impl Study {
         self.idle = changes.idle.unwrap_or(self.idle);
         for (name, load) in &mut self.loads {
             let of_all = changes.duration.map(Stop::Duration);
-            load.stop = changes.loads.get(name).copied().or(of_all).unwrap_or(load.stop);
+            load.stop = changes.loads.get(name).copied().or(of_all).or(load.stop);
         }
         self
     }
@@ -370,6 +441,18 @@ mod default {
 
     pub(super) fn connections() -> u32 {
         256
+    }
+
+    pub(super) fn start() -> u32 {
+        5
+    }
+
+    pub(super) fn think() -> TimeSpan {
+        TimeSpan::from_secs(1)
+    }
+
+    pub(super) fn parallel() -> u32 {
+        1
     }
 
     pub(super) fn quick() -> Changes {

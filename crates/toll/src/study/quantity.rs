@@ -38,6 +38,16 @@ pub struct Name(String);
 #[serde(try_from = "String", into = "String")]
 pub struct UrlPath(String);
 
+/// A Prometheus text endpoint in a pod: `http://localhost:PORT/path`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Metrics {
+    /// TCP port.
+    pub port: u16,
+    /// From the slash on.
+    pub path: String,
+}
+
 /// A published number, never negative.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -85,6 +95,7 @@ pub(super) fn fits(format: &str, text: &str) -> bool {
         TimeSpan::FORMAT => text.parse::<TimeSpan>().is_ok(),
         Name::FORMAT => text.parse::<Name>().is_ok(),
         UrlPath::FORMAT => text.parse::<UrlPath>().is_ok(),
+        Metrics::FORMAT => text.parse::<Metrics>().is_ok(),
         Share::FORMAT => text.parse::<Share>().is_ok(),
         Rate::FORMAT => text.parse::<Rate>().is_ok(),
         _ => true,
@@ -220,6 +231,30 @@ impl fmt::Display for UrlPath {
     }
 }
 
+impl Metrics {
+    const FORMAT: &str = "toll-metrics";
+}
+
+impl FromStr for Metrics {
+    type Err = NotA;
+
+    fn from_str(text: &str) -> Result<Self, NotA> {
+        let endpoint = || {
+            let (port, path) = text.strip_prefix("http://localhost:")?.split_once('/')?;
+            let port = port.parse().ok().filter(|port| *port > 0)?;
+            let path: UrlPath = format!("/{path}").parse().ok()?;
+            Some(Self { port, path: path.to_string() })
+        };
+        endpoint().ok_or(NotA("an endpoint"))
+    }
+}
+
+impl fmt::Display for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "http://localhost:{}{}", self.port, self.path)
+    }
+}
+
 impl Amount {
     /// The number.
     pub const fn get(self) -> f64 {
@@ -349,7 +384,7 @@ macro_rules! written_as_text {
     )+};
 }
 
-written_as_text!(TimeSpan, Name, UrlPath, Share);
+written_as_text!(TimeSpan, Name, UrlPath, Metrics, Share);
 
 macro_rules! shown_as_text {
     ($($quantity:ident),+) => {$(
@@ -361,7 +396,7 @@ macro_rules! shown_as_text {
     )+};
 }
 
-shown_as_text!(TimeSpan, Name, UrlPath, Share, Rate, Binary);
+shown_as_text!(TimeSpan, Name, UrlPath, Metrics, Share, Rate, Binary);
 
 /// The schema of each quantity, by hand: what an editor checks and a message quotes.
 macro_rules! schema_of {
@@ -398,6 +433,13 @@ schema_of!(UrlPath, {
     "format": UrlPath::FORMAT,
     "pattern": "^/[!-~]*$",
     "examples": ["/", "/api/customer?limit=10"],
+});
+schema_of!(Metrics, {
+    "title": "endpoint of metrics",
+    "type": "string",
+    "format": Metrics::FORMAT,
+    "pattern": "^http://localhost:[0-9]+/[!-~]*$",
+    "examples": ["http://localhost:9404/metrics"],
 });
 schema_of!(Amount, {
     "type": "number",

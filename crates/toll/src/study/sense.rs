@@ -100,8 +100,8 @@ fn unknown<'n>(
     known.clone().all(|known| known != name).then(problem)
 }
 
-fn no_duration(stop: Stop, at: Pointer) -> Option<Nonsense> {
-    match stop {
+fn no_duration(stop: Option<Stop>, at: Pointer) -> Option<Nonsense> {
+    match stop? {
         Stop::Duration(duration) => zero("load", duration, at.child("duration")),
         Stop::Requests(_) => None,
     }
@@ -134,7 +134,7 @@ fn changes(study: &Study, changes: &Changes, at: &Pointer) -> Vec<Nonsense> {
         let at = at.child("loads").child(name);
         let unknown_load = unknown("load", name, study.loads.keys());
         let unknown_load = unknown_load.map(|problem| at_key(problem, at.clone()).from(&["loads"]));
-        unknown_load.into_iter().chain(no_duration(*stop, at))
+        unknown_load.into_iter().chain(no_duration(Some(*stop), at))
     });
     duration.into_iter().chain(warm_up).chain(settle).chain(loads).collect()
 }

@@ -272,8 +272,8 @@ fn the_end_of_a_single_load_goes_before_the_duration_of_all() {
     let mut chain = read("chain.yaml", CHAIN, &no_environment).unwrap().0;
     chain.paper.duration = Some(TimeSpan::from_secs(60));
     let paper = chain.with_profile(Profile::Paper);
-    assert_eq!(paper.loads["reads"].stop, Stop::Requests(1_000_000));
-    assert_eq!(paper.loads["writes"].stop, Stop::Duration(TimeSpan::from_secs(60)));
+    assert_eq!(paper.loads["reads"].stop, Some(Stop::Requests(1_000_000)));
+    assert_eq!(paper.loads["writes"].stop, Some(Stop::Duration(TimeSpan::from_secs(60))));
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn a_sound_study_is_read_without_warning() {
         study.variants.keys().map(Name::as_str).collect::<Vec<_>>(),
         ["bare", "envoy", "mesher"]
     );
-    assert_eq!(study.loads["flat-out"].stop, Stop::Requests(1000));
+    assert_eq!(study.loads["flat-out"].stop, Some(Stop::Requests(1000)));
     assert_eq!(study.loads["flat-out"].model, LoadModel::Closed(Closed { connections: 36 }));
 }
 
@@ -399,7 +399,7 @@ fn the_default_profile_changes_nothing() {
 fn the_quick_profile_shortens_every_load() {
     let quick = sound().with_profile(Profile::Quick);
     let stop = Stop::Duration(TimeSpan::from_secs(3));
-    assert!(quick.loads.values().all(|load| load.stop == stop));
+    assert!(quick.loads.values().all(|load| load.stop == Some(stop)));
     assert_eq!((quick.idle, quick.blocks), (TimeSpan::from_secs(1), 5));
     assert_eq!(quick.warm_up.max, TimeSpan::from_secs(2));
 }
@@ -408,7 +408,7 @@ fn the_quick_profile_shortens_every_load() {
 fn the_paper_profile_of_the_mesher_study_measures_for_a_minute() {
     let paper = built_in("mesher").with_profile(Profile::Paper);
     let minute = Stop::Duration(TimeSpan::from_secs(60));
-    assert!(paper.loads.values().all(|load| load.stop == minute));
+    assert!(paper.loads.values().all(|load| load.stop == Some(minute)));
 }
 
 #[test]

@@ -15,7 +15,6 @@ use super::listener::{self, Direction};
 use super::tls::Protocol;
 use crate::data_plane::identity::IdentityFiles;
 use crate::data_plane::{Capture, DataPlaneError, PodAddresses};
-use crate::deployment::DataPlane;
 
 /// The Envoy of one gateway pod.
 #[derive(Debug)]
@@ -39,7 +38,7 @@ impl<'a> Gateway<'a> {
         if call.protocol != Protocol::Http {
             return Err(unroutable());
         }
-        let meshed = at.deployment.data_plane != DataPlane::Bare;
+        let meshed = at.deployment.data_plane.has_sidecars();
         let identities = meshed.then(|| IdentityFiles::new(at.dir));
         Ok(Self { pod: at.pod, call, capture: at.topology.capture, identities })
     }

@@ -17,7 +17,7 @@ pub(super) fn claims(seen: &Window<'_>, expected: &Expected<'_>, gateway: &Servi
         let counted = seen.growth(name, |c| c.call(callee).requests);
         claims.push(count_claim(claim, expected.calls(gateway, callee), counted));
         claims.push(match seen.deployment.data_plane {
-            DataPlane::Bare => no_handshake(seen, name, callee),
+            DataPlane::Bare | DataPlane::Agent(_) => no_handshake(seen, name, callee),
             DataPlane::Sidecar { .. } => handshake_claim(seen, name, callee),
         });
     }

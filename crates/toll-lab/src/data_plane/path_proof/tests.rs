@@ -11,7 +11,8 @@ mod customer;
 
 const REQUESTS: u64 = 1000;
 
-const TRAFFIC: Traffic = Traffic { requests: REQUESTS, writes: 0, acknowledged: 0 };
+const TRAFFIC: Traffic =
+    Traffic { requests: REQUESTS, writes: 0, acknowledged: 0, spans: BTreeMap::new() };
 
 /// A sight of nothing but a probe and the sidecars' counters.
 fn sight(walk: Walk, counters: BTreeMap<String, ProxyCounters>) -> Sight {
@@ -76,7 +77,7 @@ impl Sidecars {
 
     fn proof(&self) -> Proof {
         let (deployment, before, after) = (&self.deployment, &self.before, &self.after);
-        let window = Window { deployment, traffic: TRAFFIC, before, after };
+        let window = Window { deployment, traffic: &TRAFFIC, before, after };
         prove_sidecars(&window, &self.plaintext)
     }
 
@@ -376,7 +377,7 @@ impl Alone {
 
     fn proof(&self) -> Proof {
         let (deployment, before, after) = (&self.deployment, &self.before, &self.after);
-        let window = Window { deployment, traffic: TRAFFIC, before, after };
+        let window = Window { deployment, traffic: &TRAFFIC, before, after };
         prove_bare(&window, &self.topology)
     }
 

@@ -78,7 +78,8 @@ impl<'a> Trace<'a> {
                     self.follow(Some(name), callee, report);
                 }
             }
-            Program::Postgres(_) => {}
+            // They tell nothing of themselves.
+            Program::Postgres(_) | Program::Petclinic(_) | Program::Collector => {}
             Program::BuiltIn(_) | Program::Command(_) => self.arrive(caller, service, report),
         }
     }

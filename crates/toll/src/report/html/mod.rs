@@ -72,11 +72,11 @@ fn load_charts(load: &LoadFindings, palette: &Palette) -> Markup {
         View::EqualRate => {
             &[Metric::LatencyP50, Metric::LatencyP90, Metric::LatencyP99, Metric::CpuPerRequest]
         }
-        View::FlatOut => {
+        View::FlatOut | View::Users => {
             &[Metric::Throughput, Metric::LatencyP50, Metric::LatencyP99, Metric::CpuPerRequest]
         }
     };
-    let flat_out = load.view == View::FlatOut;
+    let flat_out = load.view != View::EqualRate;
     markup! {
         div class=(if flat_out { "charts three" } else { "charts" }) {
             @if let Some(chart) = charts::effects(load, leading, palette) { (chart) }

@@ -113,6 +113,7 @@ fn the_load_generator_and_toll_itself_are_not_on_the_bill() {
         took_ns: 0,
         components,
         host: HostSample { busy_ns: 0, steal_ns: 0, runnable: 0 },
+        metrics: vec![],
     };
     let measured = [Role::Application, Role::Sidecar, Role::Gateway, Role::Database]
         .map(|role| component(role, Reading::Value(10)));

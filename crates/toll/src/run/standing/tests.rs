@@ -134,7 +134,7 @@ fn a_crash_costs_its_trial_and_the_next_has_a_fresh_environment() {
 #[test]
 fn what_has_crashed_between_two_trials_does_not_stand_any_more() {
     let flow = Flow::planned(shared(&two_loads()));
-    let proof = Proof { claims: vec![], left_out: vec![], traversals: vec![] };
+    let proof = Proof { claims: vec![], left_out: vec![], traversals: vec![], spans: None };
     let lab = Lab::Fake(FakeLab::new(proof, |_, _| saying(&[])).crashing_in(1));
     let (plan, store, interrupt) = (&flow.plan, &flow.store, &AtomicBool::new(false));
     let mut session = Session { plan, lab: &lab, store, interrupt, watch: &mut |_| {} };

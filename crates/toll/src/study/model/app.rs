@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::study::quantity::{Name, TimeSpan};
+use crate::study::quantity::{Metrics, Name, TimeSpan};
 
 /// The application: services that call each other, the gateways before them, the databases behind them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -77,6 +77,31 @@ pub struct Service {
     /// A fault with a known answer: the built-in service stops answering at regular times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall: Option<Stall>,
+    /// A part of the Petclinic on a JVM, instead of the built-in service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["vets"]))]
+    pub petclinic: Option<Petclinic>,
+    /// Heap of the Petclinic's JVM from its start on, MiB; equal in all variants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 64, max = 65_536), default = "default::heap")]
+    pub heap_mib: Option<u32>,
+    /// A Prometheus text endpoint that each of its pods has: its series are sampled and stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Metrics>,
+    /// Names of the series of `metrics` that are stored; those of the JVM when it is left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [["http_requests_total"]]))]
+    pub series: Vec<String>,
+}
+
+/// A part of the Petclinic, on a JVM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Petclinic {
+    /// Spring Cloud Gateway: hands what is below `/api/vet` to the one service that it calls.
+    Gateway,
+    /// Spring MVC and Spring Data JPA on an embedded database: `/vets?spans=N` asks it N - 1 times.
+    Vets,
 }
 
 /// What plays a service, its defaults filled in.
@@ -97,6 +122,13 @@ pub enum Program<'s> {
     },
     /// The user's own program and its arguments, never empty.
     Command(&'s [String]),
+    /// A part of the Petclinic.
+    Petclinic {
+        /// Which.
+        part: Petclinic,
+        /// Heap of its JVM, MiB.
+        heap_mib: u32,
+    },
 }
 
 /// What the built-in service is written in.
@@ -208,6 +240,12 @@ impl App {
 impl Service {
     /// What plays the service.
     pub fn program(&self) -> Program<'_> {
+        if let Some(part) = self.petclinic {
+            return Program::Petclinic {
+                part,
+                heap_mib: self.heap_mib.unwrap_or(default::HEAP_MIB),
+            };
+        }
         match &self.command {
             Some(command) => Program::Command(command),
             None => Program::BuiltIn {
@@ -247,6 +285,12 @@ mod default {
 
     pub(super) fn pool() -> u32 {
         16
+    }
+
+    pub(super) const HEAP_MIB: u32 = 256;
+
+    pub(super) fn heap() -> Option<u32> {
+        Some(HEAP_MIB)
     }
 
     pub(super) fn runtime() -> Option<Runtime> {

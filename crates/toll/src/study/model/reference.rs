@@ -40,6 +40,12 @@ pub struct Figures {
     /// Memory used by each pod, MiB.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub memory_mib: IndexMap<Name, Amount>,
+    /// CPU used by each pod's process, per cent of all cores of its machine.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub cpu_load_percent: IndexMap<Name, Amount>,
+    /// Heap that each pod's JVM uses, MiB.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub heap_mib: IndexMap<Name, Amount>,
 }
 
 /// Published latency, milliseconds.
@@ -86,6 +92,10 @@ pub struct Recomputed {
     pub load: Name,
     /// What is derived.
     pub derived: Derived,
+    /// The pod that it is of, for what is derived of one pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["vets"]))]
+    pub pod: Option<Name>,
     /// As printed in the source; left out when it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [90]))]
@@ -116,6 +126,14 @@ pub enum Derived {
     CpuPerRequestChange,
     /// Memory used by all pods, MiB.
     MemoryTotal,
+    /// Difference of one pod's CPU load, points of per cent.
+    CpuLoadPoints,
+    /// Difference of one pod's heap, MiB.
+    HeapDifference,
+    /// Change of one pod's CPU time per request, per cent.
+    PodCpuPerRequestChange,
+    /// Change of the latency's 90th percentile, per cent.
+    LatencyP90Change,
     /// Throughput times mean latency: the requests that were under way by Little's law.
     UnderWay,
 }
@@ -143,7 +161,12 @@ impl Figures {
 
     /// The figures of each pod: their kind, the pod, the value.
     pub fn of_pods(&self) -> impl Iterator<Item = (&'static str, &Name, f64)> {
-        let kinds = [("cpu_millicores", &self.cpu_millicores), ("memory_mib", &self.memory_mib)];
+        let kinds = [
+            ("cpu_millicores", &self.cpu_millicores),
+            ("memory_mib", &self.memory_mib),
+            ("cpu_load_percent", &self.cpu_load_percent),
+            ("heap_mib", &self.heap_mib),
+        ];
         kinds
             .into_iter()
             .flat_map(|(kind, pods)| pods.iter().map(move |(pod, value)| (kind, pod, value.get())))

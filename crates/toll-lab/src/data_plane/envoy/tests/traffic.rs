@@ -116,7 +116,7 @@ impl Mesh {
             get(self.front(1), "").map_or(Plaintext::Closed, |_| Plaintext::Answered(200));
         let deployment = &self.deployment;
         let traffic = Traffic { requests, ..Traffic::default() };
-        let window = Window { deployment, traffic, before: &before, after: &after };
+        let window = Window { deployment, traffic: &traffic, before: &before, after: &after };
         prove_sidecars(&window, &BTreeMap::from([("server".to_owned(), plaintext)]))
     }
 

@@ -9,7 +9,8 @@ use crate::proof::{Direction, Traversal};
 /// Pool connections of `name`.
 const POOL: u64 = 16;
 
-const WRITING: Traffic = Traffic { requests: REQUESTS, writes: 400, acknowledged: 399 };
+const WRITING: Traffic =
+    Traffic { requests: REQUESTS, writes: 400, acknowledged: 399, spans: BTreeMap::new() };
 
 /// What `customer()` shows when all is well.
 struct Graph {
@@ -84,9 +85,9 @@ impl Graph {
 
     fn proof(&self) -> Proof {
         let Self { deployment, traffic, before, after, .. } = self;
-        let window = Window { deployment, traffic: *traffic, before, after };
+        let window = Window { deployment, traffic, before, after };
         match deployment.data_plane {
-            DataPlane::Bare => prove_bare(&window, &self.topology),
+            DataPlane::Bare | DataPlane::Agent(_) => prove_bare(&window, &self.topology),
             DataPlane::Sidecar { .. } => prove_sidecars(&window, &self.plaintext),
         }
     }
