@@ -76,6 +76,13 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// The collector of spans (a lab starts it)
+    #[command(hide = true, disable_help_flag = true)]
+    Collector {
+        /// Its own arguments.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }
 
 /// A study and how to run it.

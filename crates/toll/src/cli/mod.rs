@@ -50,6 +50,11 @@ pub fn main() -> ExitCode {
                 std::iter::once("toll service".into()).chain(arguments),
             );
         }
+        Command::Collector { arguments } => {
+            return toll_collector::main_with(
+                std::iter::once("toll collector".into()).chain(arguments),
+            );
+        }
     };
     match outcome {
         Ok(status) => ExitCode::from(status),
