@@ -53,7 +53,9 @@ fn route(path: &str) -> Option<(Speech, Load)> {
         }
         // The second is EaseAgent's, as are those below.
         "/api/v2/spans" | "/application-tracing-log" => (Speech::Zipkin, Load::Spans),
-        "/application-metrics" | "/platform-metrics" | "/application-log"
+        "/application-metrics"
+        | "/platform-metrics"
+        | "/application-log"
         | "/application-access-log" => (Speech::Zipkin, Load::Other),
         _ => return None,
     })
@@ -148,3 +150,6 @@ fn with_status(status: StatusCode, body: Bytes) -> Answer {
     *answer.status_mut() = status;
     answer
 }
+
+#[cfg(test)]
+mod tests;

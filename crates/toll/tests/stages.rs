@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 /// In the order of the flow.
 const STAGES: [&str; 9] =
     ["study", "event", "plan", "store", "run", "analysis", "report", "load", "cli"];
-const LEAVES: [&str; 5] =
-    ["toll-collector", "toll-lab", "toll-load", "toll-service", "toll-stats"];
+const LEAVES: [&str; 5] = ["toll-collector", "toll-lab", "toll-load", "toll-service", "toll-stats"];
 
 #[test]
 fn a_stage_never_imports_a_later_one() {
