@@ -12,7 +12,7 @@ use super::{Part, PartError, Source, Surroundings, part};
 /// Where set-up puts it, below the folder of toll's sources: unpacked, with an archive of its classes beside it,
 /// which halves the time that it takes to start. What Maven alone builds starts, too.
 const BUILT_AT: [&str; 2] =
-    ["services/spring/target/app/toll-spring.jar", "services/spring/target/toll-spring.jar"];
+    ["services/spring/node/target/app/toll-spring.jar", "services/spring/node/target/toll-spring.jar"];
 
 /// Looks for the variable's, then for one that was built.
 ///

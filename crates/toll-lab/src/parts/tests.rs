@@ -309,7 +309,7 @@ fn the_spring_service_is_found_where_its_build_puts_it_with_spring_boots_version
     let mut machine = Machine::empty();
     let missing = spring::find(&machine.around).unwrap_err();
     assert!(missing.help().unwrap().contains("mvn -q -B -f services/spring/pom.xml package"));
-    let built = machine.root.path().join("sources/services/spring/target/toll-spring.jar");
+    let built = machine.root.path().join("sources/services/spring/node/target/toll-spring.jar");
     put_jar(&built, "Manifest-Version: 1.0\r\nSpring-Boot-Version: 4.1.0\r\n");
     let part = spring::find(&machine.around).unwrap();
     assert_eq!((part.path, part.version.as_str(), part.source), (built, "4.1.0", Source::Built));

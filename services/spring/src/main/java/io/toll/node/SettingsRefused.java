@@ -1,8 +1,0 @@
-package io.toll.node;
-
-/** A configuration that cannot be played; the message says why. */
-public class SettingsRefused extends RuntimeException {
-    SettingsRefused(String message, Throwable cause) {
-        super(message, cause);
-    }
-}
