@@ -327,8 +327,8 @@ fn data_plane(variant: &study::Variant, app: &App) -> (String, Result<DataPlane,
 }
 
 fn java_agent(agent: &study::JavaAgent) -> (String, Result<DataPlane, String>) {
-    let settings = |settings: &indexmap::IndexMap<String, String>| {
-        settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    let settings = |settings: &indexmap::IndexMap<String, study::Setting>| {
+        settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
     };
     match agent {
         study::JavaAgent::OpenTelemetry { settings: written } => {

@@ -83,6 +83,20 @@ pub(super) enum Problem {
     SameName { one: String, other: String },
     #[error("`{key}` is for the built-in service, but `{service}` is a program of your own")]
     BuiltInOnly { key: &'static str, service: String },
+    #[error("`{key}` is not for a part of the Petclinic, and `{service}` is one")]
+    NotOfPetclinic { key: &'static str, service: String },
+    #[error("`heap_mib` is for a part of the Petclinic, and `{service}` is none")]
+    HeapOfNoPetclinic { service: String },
+    #[error("`{service}` is the Petclinic's gateway and hands all requests to one service, not to {calls}")]
+    GatewayCalls { service: String, calls: usize },
+    #[error("`{service}` is the Petclinic's vets, which call nothing")]
+    VetsCall { service: String },
+    #[error("`{service}` has no `metrics` whose series these could be")]
+    SeriesOfNoMetrics { service: String },
+    #[error("{taken} is the {what} of the collector, which every variant has when one has a `java_agent`")]
+    CollectorHas { what: &'static str, taken: String },
+    #[error("a variant has sidecars or an agent, not both: one of them could not be told from the other")]
+    TwoDataPlanes,
     #[error("the stall ({lasting}) is not shorter than its period ({every})")]
     StallFillsPeriod { lasting: String, every: String },
     #[error("`{service}` is to hand on an answer, but calls nothing")]
@@ -101,6 +115,18 @@ pub(super) enum Problem {
     TypeOfNoBody,
     #[error("a {what} cannot last {duration}")]
     NoDuration { what: &'static str, duration: String },
+    #[error("the stages of virtual users cannot all last 0s")]
+    NoStages,
+    #[error("virtual users end with their last stage: `{key}` is for other loads")]
+    StopOfUsers { key: &'static str },
+    #[error("only a load of virtual users has stages, and `{load}` is none")]
+    StagesOfNoUsers { load: String },
+    #[error("the knee that the users were chosen for is a rate of its own, not {rate}")]
+    KneeOfKnee { rate: String },
+    #[error("the figure is derived of one pod: the key `pod` is missing")]
+    NoPod,
+    #[error("the figure is derived of all pods together, not of `{pod}`")]
+    PodOfAll { pod: String },
     #[error(
         "the discarded run ends after {max}, before six slices of {slice} could show it stable"
     )]
@@ -213,6 +239,19 @@ impl Problem {
                 "give each its own: on one machine they may share one address".into()
             }
             Self::BuiltInOnly { key, .. } => format!("remove `{key}`, or remove `command`"),
+            Self::NotOfPetclinic { key, .. } => format!("remove `{key}`, or remove `petclinic`"),
+            Self::HeapOfNoPetclinic { .. } => {
+                "remove it; a program of your own says in its `command` how large its heap is".into()
+            }
+            Self::GatewayCalls { .. } => "name that service, for example `calls: [vets]`".into(),
+            Self::VetsCall { .. } => "remove `calls`: their database is in their own process".into(),
+            Self::SeriesOfNoMetrics { .. } => {
+                "say where they are, for example `metrics: http://localhost:9404/metrics`".into()
+            }
+            Self::CollectorHas { what, .. } => format!("give the service another {what}"),
+            Self::TwoDataPlanes => {
+                "make two variants of it, one with `sidecar` and one with `java_agent`".into()
+            }
             Self::SameName { .. } => {
                 "rename one of them;\nthe pods of several replicas are `NAME-1`, `NAME-2`, ..."
                     .into()
@@ -248,6 +287,18 @@ impl Problem {
             Self::NoDuration { .. } => {
                 "write how long to measure, for example `duration: 30s`".into()
             }
+            Self::NoStages => {
+                "write how long the users come, stay and go, for example `{ramp: 1s, hold: 10s, ramp_down: 1s}`".into()
+            }
+            Self::StopOfUsers { key } => {
+                format!("remove `{key}`; `ramp`, `hold` and `ramp_down` say how long the load lasts")
+            }
+            Self::StagesOfNoUsers { .. } => "write `duration` or `requests`".into(),
+            Self::KneeOfKnee { .. } => {
+                "write what the slowest variant carried there, for example `knee: 1526/s`".into()
+            }
+            Self::NoPod => "add the service's name, for example `pod: vets`".into(),
+            Self::PodOfAll { .. } => "remove `pod`".into(),
             Self::SettleTooShort { .. } => {
                 "leave it room, for example `{slice: 1s, max: 20s}`".into()
             }

@@ -19,13 +19,18 @@ pub use model::{
     Petclinic, Profile, Program, Queries, Reference, Request, Runtime, Service, Settle, Sidecar,
     Stop, Study, Variant, Vus,
 };
-pub use quantity::{Rate, TimeSpan};
+pub use quantity::{Rate, Setting, TimeSpan};
 pub use schema::schema;
 
 use fault::{Fault, Problem};
 use sense::{Nonsense, Place};
 use shape::Mended;
 use tree::{Node, Pointer};
+
+/// The service that takes the spans of tracing agents; every variant has it when one has an agent.
+pub const COLLECTOR: &str = "collector";
+/// Where it listens: OTLP's own port over HTTP.
+pub const COLLECTOR_PORT: u16 = 4318;
 
 /// The studies that toll brings along: name and text of the file.
 pub fn builtin() -> &'static [(&'static str, &'static str)] {

@@ -7,13 +7,13 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::quantity::{Binary, Name, Rate, Share, TimeSpan, UrlPath};
+use super::quantity::{Binary, Name, Rate, Setting, Share, TimeSpan, UrlPath};
 
 mod app;
 mod reference;
 
 pub use app::{App, Database, Gateway, Petclinic, Program, Queries, Runtime, Service};
-pub use reference::{Derived, Figures, Reference};
+pub use reference::{Derived, Figures, Recomputed, Reference};
 
 /// One study: an application, the variants it runs in, the loads it bears.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -92,15 +92,18 @@ pub enum JavaAgent {
     OpenTelemetry {
         /// Its own settings by their names as system properties, for instance `otel.metrics.exporter: none`.
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-        settings: IndexMap<String, String>,
+        #[schemars(extend("examples" = [{"otel.metrics.exporter": "none"}]))]
+        settings: IndexMap<String, Setting>,
     },
     /// EaseAgent.
     EaseAgent {
         /// Its jar. No package registry has it: without one the variant is skipped.
+        #[schemars(extend("examples" = ["${EASEAGENT}"]))]
         jar: Binary,
         /// Its own settings, for instance `plugin.observability.jdbc.tracing.enabled: true`.
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-        settings: IndexMap<String, String>,
+        #[schemars(extend("examples" = [{"plugin.observability.jdbc.tracing.enabled": true}]))]
+        settings: IndexMap<String, Setting>,
     },
 }
 
@@ -265,7 +268,7 @@ pub struct Vus {
     /// The most that are at work, before they are scaled to the machine.
     #[schemars(range(min = 1, max = 60_000), extend("examples" = [320]))]
     pub users: u32,
-    /// At work at the begin and at the end.
+    /// At work at the begin and at the end; never more than `users`.
     #[serde(default = "default::start")]
     #[schemars(range(min = 0, max = 60_000))]
     pub start: u32,
@@ -344,9 +347,12 @@ pub struct Changes {
     /// Duration of every load, also of one that the study ends after a number of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<TimeSpan>,
-    /// The end of single loads, by name; goes before `duration`.
+    /// Stages of every load of virtual users, which `duration` leaves alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vus: Option<Stages>,
+    /// The end of single loads, by name; goes before `duration` and `vus`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub loads: IndexMap<Name, Stop>,
+    pub loads: IndexMap<Name, End>,
     /// Work of every built-in service, instead of the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<app::Work>,
@@ -362,6 +368,43 @@ pub struct Changes {
     /// Idle time instead of the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<TimeSpan>,
+}
+
+/// How long the users of a load of virtual users come, stay and go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"ramp": "50s", "hold": "10m", "ramp_down": "50s"}]))]
+pub struct Stages {
+    /// From `start` to `users`.
+    pub ramp: TimeSpan,
+    /// With all users.
+    pub hold: TimeSpan,
+    /// From `users` to `start`.
+    pub ramp_down: TimeSpan,
+}
+
+/// When a profile ends the measured phase of one load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// After this time.
+    Duration(
+        #[schemars(extend(
+            "description" = "How long to measure.",
+            "examples" = ["30s", "5m", "500ms"]
+        ))]
+        TimeSpan,
+    ),
+    /// After this many requests.
+    Requests(
+        #[schemars(
+            range(min = 1),
+            extend("description" = "How many requests to measure.", "examples" = [100_000])
+        )]
+        u64,
+    ),
+    /// After these stages.
+    Vus(Stages),
 }
 
 /// How thoroughly a study is run.
@@ -393,16 +436,64 @@ impl Study {
         self.blocks = changes.blocks.unwrap_or(self.blocks);
         self.bring_up = changes.bring_up.unwrap_or(self.bring_up);
         self.settle = changes.settle.or(self.settle);
-        for service in self.app.services.values_mut().filter(|s| s.command.is_none()) {
+        for service in self.app.services.values_mut().filter(|service| service.is_built_in()) {
             service.work = changes.work.or(service.work);
         }
         self.warm_up = changes.warm_up.unwrap_or(self.warm_up);
         self.idle = changes.idle.unwrap_or(self.idle);
         for (name, load) in &mut self.loads {
-            let of_all = changes.duration.map(Stop::Duration);
-            load.stop = changes.loads.get(name).copied().or(of_all).or(load.stop);
+            load.end_as(changes, changes.loads.get(name).copied());
         }
         self
+    }
+}
+
+impl Load {
+    /// Ends as the changes say; `own` is what they say of this load alone.
+    fn end_as(&mut self, changes: &Changes, own: Option<End>) {
+        if let LoadModel::Vus(vus) = &mut self.model {
+            let own = own.and_then(|end| if let End::Vus(stages) = end { Some(stages) } else { None });
+            if let Some(Stages { ramp, hold, ramp_down }) = own.or(changes.vus) {
+                (vus.ramp, vus.hold, vus.ramp_down) = (ramp, hold, ramp_down);
+            }
+            return;
+        }
+        let own = own.and_then(End::stop);
+        self.stop = own.or(changes.duration.map(Stop::Duration)).or(self.stop);
+    }
+}
+
+impl From<Stop> for End {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Duration(duration) => Self::Duration(duration),
+            Stop::Requests(requests) => Self::Requests(requests),
+        }
+    }
+}
+
+impl End {
+    /// The end of a load that is none of virtual users.
+    pub fn stop(self) -> Option<Stop> {
+        match self {
+            Self::Duration(duration) => Some(Stop::Duration(duration)),
+            Self::Requests(requests) => Some(Stop::Requests(requests)),
+            Self::Vus(_) => None,
+        }
+    }
+}
+
+impl Vus {
+    /// How long its users come, stay and go.
+    pub fn stages(&self) -> Stages {
+        Stages { ramp: self.ramp, hold: self.hold, ramp_down: self.ramp_down }
+    }
+}
+
+impl Stages {
+    /// Whether they are over at once.
+    pub fn is_empty(&self) -> bool {
+        self.ramp.is_zero() && self.hold.is_zero() && self.ramp_down.is_zero()
     }
 }
 
@@ -425,7 +516,7 @@ impl Default for Settle {
 
 /// The defaults that are no type's own; `default.yaml` states and explains them.
 mod default {
-    use super::{Changes, Share, TimeSpan, WarmUp};
+    use super::{Changes, Share, Stages, TimeSpan, WarmUp};
 
     pub(super) fn blocks() -> u32 {
         5
@@ -458,6 +549,11 @@ mod default {
     pub(super) fn quick() -> Changes {
         Changes {
             duration: Some(TimeSpan::from_secs(3)),
+            vus: Some(Stages {
+                ramp: TimeSpan::from_millis(500),
+                hold: TimeSpan::from_secs(2),
+                ramp_down: TimeSpan::from_millis(500),
+            }),
             warm_up: Some(WarmUp { min: TimeSpan::from_millis(500), max: TimeSpan::from_secs(2) }),
             idle: Some(TimeSpan::from_secs(1)),
             ..Changes::default()

@@ -89,6 +89,20 @@ pub enum Binary {
     },
 }
 
+/// The value of another program's setting: text, a number or a truth value, handed on as text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "SettingAsWritten", into = "String")]
+pub struct Setting(String);
+
+/// The YAML types that a setting may have.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum SettingAsWritten {
+    Switch(bool),
+    Number(serde_json::Number),
+    Text(String),
+}
+
 /// Whether the text has the form that the schema's `format` names; any text has a foreign one.
 pub(super) fn fits(format: &str, text: &str) -> bool {
     match format {
@@ -255,6 +269,22 @@ impl fmt::Display for Metrics {
     }
 }
 
+impl From<SettingAsWritten> for Setting {
+    fn from(written: SettingAsWritten) -> Self {
+        Self(match written {
+            SettingAsWritten::Switch(switch) => switch.to_string(),
+            SettingAsWritten::Number(number) => number.to_string(),
+            SettingAsWritten::Text(text) => text,
+        })
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 impl Amount {
     /// The number.
     pub const fn get(self) -> f64 {
@@ -396,7 +426,7 @@ macro_rules! shown_as_text {
     )+};
 }
 
-shown_as_text!(TimeSpan, Name, UrlPath, Metrics, Share, Rate, Binary);
+shown_as_text!(TimeSpan, Name, UrlPath, Metrics, Share, Rate, Binary, Setting);
 
 /// The schema of each quantity, by hand: what an editor checks and a message quotes.
 macro_rules! schema_of {
@@ -440,6 +470,11 @@ schema_of!(Metrics, {
     "format": Metrics::FORMAT,
     "pattern": "^http://localhost:[0-9]+/[!-~]*$",
     "examples": ["http://localhost:9404/metrics"],
+});
+schema_of!(Setting, {
+    "title": "setting",
+    "type": ["string", "number", "boolean"],
+    "examples": ["none", false, 500],
 });
 schema_of!(Amount, {
     "type": "number",

@@ -58,6 +58,8 @@ pub(super) enum Shape<'s> {
     Tagged(Tagged<'s>),
     /// A mapping with names that the user chose; the schema of its values.
     Names(&'s Value),
+    /// A mapping whose keys are another program's; the schema of its values.
+    Foreign(&'s Value),
     /// A list; the schema of its items.
     List(&'s Value),
     /// One of a few words.
@@ -73,8 +75,16 @@ pub(super) struct Keys<'s> {
     pub known: Vec<(&'s str, &'s Value)>,
     /// The keys that must be there.
     pub required: Vec<&'s str>,
-    /// Of each group exactly one key must be there.
-    pub groups: Vec<Vec<&'s str>>,
+    /// Keys that exclude each other.
+    pub groups: Vec<Group<'s>>,
+}
+
+/// Keys of which at most one may be there.
+pub(super) struct Group<'s> {
+    /// In the order of the types.
+    pub keys: Vec<&'s str>,
+    /// Whether one of them must be there.
+    pub required: bool,
 }
 
 /// The keys of a mapping, by the value of one of them.
@@ -96,6 +106,8 @@ impl<'s> Shape<'s> {
             Self::Names(first_value(values))
         } else if let Some(items) = schema.get("items") {
             Self::List(items)
+        } else if let Some(values) = schema.get("additionalProperties").filter(|v| v.is_object()) {
+            Self::Foreign(values)
         } else if schema["type"] == "object" || schema.get("oneOf").is_some() {
             Self::Keys(Keys::of(schema))
         } else {
@@ -111,14 +123,19 @@ impl<'s> Keys<'s> {
         keys.required.extend(list(&schema["required"]).iter().filter_map(Value::as_str));
         // One group stands in the schema itself, several stand side by side in `allOf`.
         let own = schema.get("oneOf").map(|_| schema);
-        for group in list(&schema["allOf"]).iter().chain(own) {
-            let branches = list(&group["oneOf"]).iter();
-            let group: Vec<_> =
-                branches.flat_map(|branch| entries(&branch["properties"])).collect();
-            keys.groups.push(group.iter().map(|(key, _)| *key).collect());
-            keys.known.extend(group);
-        }
+        list(&schema["allOf"]).iter().chain(own).for_each(|group| keys.add_group(group, true));
+        // One that may be left out stands beside a schema that accepts everything.
+        list(&schema["anyOf"]).iter().for_each(|group| keys.add_group(group, false));
         keys
+    }
+
+    fn add_group(&mut self, group: &'s Value, required: bool) {
+        let branches = list(&group["oneOf"]).iter();
+        let group: Vec<_> = branches.flat_map(|branch| entries(&branch["properties"])).collect();
+        if !group.is_empty() {
+            self.groups.push(Group { keys: group.iter().map(|(key, _)| *key).collect(), required });
+            self.known.extend(group);
+        }
     }
 
     /// The schema of the key's value.
@@ -181,7 +198,7 @@ fn smallest(schema: &Value) -> Value {
             Some((_, keys)) => example_of_keys(keys),
             None => Value::Null,
         },
-        Shape::Names(_) => Value::Object(Map::new()),
+        Shape::Names(_) | Shape::Foreign(_) => Value::Object(Map::new()),
         Shape::List(_) => Value::Array(Vec::new()),
         Shape::Choice(words) => words.first().copied().into(),
         Shape::Scalar => {
@@ -191,7 +208,8 @@ fn smallest(schema: &Value) -> Value {
 }
 
 fn example_of_keys(keys: &Keys) -> Value {
-    let groups = keys.groups.iter().filter_map(|group| group.first());
+    let groups = keys.groups.iter().filter(|group| group.required);
+    let groups = groups.filter_map(|group| group.keys.first());
     let wanted = keys.required.iter().chain(groups);
     let entry = |key: &&str| Some(((*key).to_owned(), example_of(keys.get(key)?)));
     Value::Object(wanted.filter_map(entry).collect())

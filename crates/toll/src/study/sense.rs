@@ -2,12 +2,14 @@
 //!
 //! Takes the types, gives problems and the places that they are about. Knows nothing of YAML.
 
+mod agent;
 mod app;
+mod load;
 mod reference;
 mod request;
 
 use super::fault::Problem;
-use super::model::{Changes, Settle, Stop, Study, WarmUp};
+use super::model::{Changes, Settle, Study, WarmUp};
 use super::quantity::{Name, TimeSpan};
 use super::tree::Pointer;
 
@@ -43,13 +45,10 @@ impl Place {
 pub(super) fn check(study: &Study) -> Vec<Nonsense> {
     let mut found = unknown_baseline(study);
     found.extend(app::check(&study.app));
+    found.extend(agent::check(study));
     found.extend(request::check(study));
     found.extend(reference::check(study));
-    found.extend(
-        study.loads.iter().filter_map(|(name, load)| {
-            no_duration(load.stop, Pointer::to(&["loads", name.as_str()]))
-        }),
-    );
+    found.extend(load::check(study));
     found.extend(warm_up_order(&study.warm_up, &Pointer::to(&["warm_up"])));
     found.extend(study.settle.iter().flat_map(|s| hasty_settle(s, &Pointer::to(&["settle"]))));
     for (key, block) in
@@ -100,13 +99,6 @@ fn unknown<'n>(
     known.clone().all(|known| known != name).then(problem)
 }
 
-fn no_duration(stop: Option<Stop>, at: Pointer) -> Option<Nonsense> {
-    match stop? {
-        Stop::Duration(duration) => zero("load", duration, at.child("duration")),
-        Stop::Requests(_) => None,
-    }
-}
-
 fn zero(what: &'static str, duration: TimeSpan, at: Pointer) -> Option<Nonsense> {
     let problem = || Problem::NoDuration { what, duration: duration.to_string() };
     duration.is_zero().then(|| at_value(problem(), at))
@@ -130,11 +122,7 @@ fn changes(study: &Study, changes: &Changes, at: &Pointer) -> Vec<Nonsense> {
     let duration = duration.and_then(|duration| zero("load", duration, at.child("duration")));
     let warm_up = changes.warm_up.and_then(|warm_up| warm_up_order(&warm_up, &at.child("warm_up")));
     let settle = changes.settle.and_then(|settle| hasty_settle(&settle, &at.child("settle")));
-    let loads = changes.loads.iter().flat_map(|(name, stop)| {
-        let at = at.child("loads").child(name);
-        let unknown_load = unknown("load", name, study.loads.keys());
-        let unknown_load = unknown_load.map(|problem| at_key(problem, at.clone()).from(&["loads"]));
-        unknown_load.into_iter().chain(no_duration(Some(*stop), at))
-    });
-    duration.into_iter().chain(warm_up).chain(settle).chain(loads).collect()
+    let vus = changes.vus.and_then(|stages| load::no_stages(&stages, at.child("vus")));
+    let loads = load::changes(study, &changes.loads, &at.child("loads"));
+    duration.into_iter().chain(warm_up).chain(settle).chain(vus).chain(loads).collect()
 }

@@ -50,6 +50,9 @@ impl Walk<'_> {
                 self.tagged(spot, entries, &tagged)
             }
             (Shape::Names(values), Content::Mapping(entries)) => self.names(spot, entries, values),
+            (Shape::Foreign(values), Content::Mapping(entries)) => {
+                self.foreign(spot, entries, values)
+            }
             (Shape::List(items), Content::List(nodes)) => self.list(spot, nodes, items),
             (Shape::Choice(words), Content::Scalar(Value::String(word))) => {
                 self.sound_or_stand_in(spot, word.as_str().into(), bad_choice(word, &words))
@@ -91,7 +94,7 @@ impl Walk<'_> {
     /// Of keys that exclude each other, the first one stays.
     fn remove_surplus(&mut self, spot: &Spot, keys: &Keys, mended: &mut Map<String, Value>) {
         for group in &keys.groups {
-            let present: Vec<_> = group.iter().filter(|key| mended.contains_key(**key)).collect();
+            let present: Vec<_> = group.keys.iter().filter(|key| mended.contains_key(**key)).collect();
             if let [_, surplus @ ..] = present.as_slice()
                 && !surplus.is_empty()
             {
@@ -111,7 +114,8 @@ impl Walk<'_> {
         mended: &mut Map<String, Value>,
     ) {
         let single = keys.required.iter().map(std::slice::from_ref);
-        for gap in single.chain(keys.groups.iter().map(Vec::as_slice)) {
+        let groups = keys.groups.iter().filter(|group| group.required);
+        for gap in single.chain(groups.map(|group| group.keys.as_slice())) {
             if gap.iter().any(|key| mended.contains_key(*key)) {
                 continue;
             }
@@ -158,6 +162,14 @@ impl Walk<'_> {
             }
         }
         Value::Object(mended)
+    }
+
+    fn foreign(&mut self, spot: &Spot, entries: &[Entry], values: &Value) -> Value {
+        let value = |entry: &Entry| {
+            let value = self.value(&spot.child(&entry.key, &entry.node, values));
+            (entry.key.clone(), value)
+        };
+        Value::Object(entries.iter().map(value).collect())
     }
 
     fn list(&mut self, spot: &Spot, nodes: &[Node], items: &Value) -> Value {
@@ -304,7 +316,7 @@ fn number_problem(number: &Number, schema: &Value) -> Option<Problem> {
 /// What the schema wants, with its article.
 fn wanted(schema: &Value) -> String {
     let kind = match (Shape::of(schema), schema["title"].as_str(), schema["type"].as_str()) {
-        (Shape::Keys(_) | Shape::Tagged(_) | Shape::Names(_), ..) => "a mapping",
+        (Shape::Keys(_) | Shape::Tagged(_) | Shape::Names(_) | Shape::Foreign(_), ..) => "a mapping",
         (Shape::List(_), ..) => "a list",
         (Shape::Choice(_), ..) => "a word",
         (Shape::Scalar, Some(title), _) => return with_article(title),

@@ -238,6 +238,11 @@ impl App {
 }
 
 impl Service {
+    /// Whether the built-in service plays it.
+    pub fn is_built_in(&self) -> bool {
+        matches!(self.program(), Program::BuiltIn { .. })
+    }
+
     /// What plays the service.
     pub fn program(&self) -> Program<'_> {
         if let Some(part) = self.petclinic {

@@ -138,6 +138,24 @@ pub enum Derived {
     UnderWay,
 }
 
+impl Derived {
+    /// Whether it is derived of one pod, not of all.
+    pub fn is_of_a_pod(self) -> bool {
+        match self {
+            Self::CpuLoadPoints | Self::HeapDifference | Self::PodCpuPerRequestChange => true,
+            Self::ThroughputChange
+            | Self::LatencyP90Change
+            | Self::LatencyP95Change
+            | Self::CpuChange
+            | Self::MemoryChange
+            | Self::CpuPerRequest
+            | Self::CpuPerRequestChange
+            | Self::MemoryTotal
+            | Self::UnderWay => false,
+        }
+    }
+}
+
 impl Figures {
     /// Every figure with the name under which a plan lists it.
     pub fn named(&self) -> Vec<(String, f64)> {

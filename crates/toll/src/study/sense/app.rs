@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::{Nonsense, Place, at_key, at_value, unknown};
 use crate::study::fault::Problem;
-use crate::study::model::{App, Queries, Service};
+use crate::study::model::{App, Petclinic, Queries, Service};
 use crate::study::quantity::Name;
 use crate::study::tree::Pointer;
 
@@ -18,6 +18,9 @@ pub(super) fn check(app: &App) -> Vec<Nonsense> {
     found.extend(unknown_services(app));
     found.extend(circles(services));
     found.extend(services.iter().flat_map(|(name, service)| built_in_only(name, service)));
+    found.extend(services.iter().filter_map(|(name, service)| heap_of_none(name, service)));
+    found.extend(services.iter().filter_map(|(name, service)| calls_of_petclinic(name, service)));
+    found.extend(services.iter().filter_map(|(name, service)| series_of_none(name, service)));
     found.extend(services.iter().filter_map(|(name, service)| endless_stall(name, service)));
     found.extend(services.iter().filter_map(|(name, service)| nothing_to_relay(name, service)));
     found.extend(queries(app).filter_map(|(name, queries)| unknown_database(app, name, queries)));
@@ -90,15 +93,41 @@ fn is_pod_of(one: &Node, other: &Node) -> bool {
 }
 
 fn shared_ports(app: &App) -> Vec<Nonsense> {
-    let shared = |(node, other): (&Node, &Node)| {
-        let (one, taken) = (node.name.to_string(), other.name.to_string());
-        Nonsense {
-            problem: Problem::SamePort { port: node.port, one, other: taken },
-            at: Place::Value(node.at().child("port")),
-            also: vec![(Place::Value(other.at().child("port")), Some("taken here"))],
-        }
+    let ports = listeners(app);
+    let shared = |(number, one): (usize, &Listener)| {
+        let other = ports[..number].iter().find(|other| other.port == one.port)?;
+        let (name, taken) = (one.name.to_string(), other.name.to_string());
+        Some(Nonsense {
+            problem: Problem::SamePort { port: one.port, one: name, other: taken },
+            at: Place::Value(one.at.clone()),
+            also: vec![(Place::Value(other.at.clone()), Some("taken here"))],
+        })
     };
-    clashing(&nodes(app), |one, other| one.port == other.port).into_iter().map(shared).collect()
+    ports.iter().enumerate().filter_map(shared).collect()
+}
+
+/// What has a port: a gateway, a service or a database, and the metrics of a service.
+struct Listener<'a> {
+    name: &'a Name,
+    port: u16,
+    at: Pointer,
+}
+
+fn listeners(app: &App) -> Vec<Listener<'_>> {
+    let own = nodes(app).into_iter().map(|node| {
+        let at = node.at().child("port");
+        Listener { name: node.name, port: node.port, at }
+    });
+    let metrics = app.services.iter().filter_map(|(name, service)| {
+        let port = service.metrics.as_ref()?.port;
+        Some(Listener { name, port, at: service_at(name, "metrics") })
+    });
+    own.chain(metrics).collect()
+}
+
+/// All ports of the application, and where they are written.
+pub(super) fn ports(app: &App) -> Vec<(u16, Pointer)> {
+    listeners(app).into_iter().map(|listener| (listener.port, listener.at)).collect()
 }
 
 fn service_at(name: &Name, key: &str) -> Pointer {
@@ -191,20 +220,59 @@ fn circle(way: &[Call]) -> Nonsense {
     }
 }
 
+/// What only the built-in service does, said of another program.
 fn built_in_only(name: &Name, service: &Service) -> Vec<Nonsense> {
-    if service.command.is_none() {
+    if service.is_built_in() {
         return Vec::new();
     }
+    let petclinic = service.petclinic.is_some();
     let keys = [
+        ("command", petclinic && service.command.is_some()),
         ("runtime", service.runtime.is_some()),
         ("work", service.work.is_some()),
         ("reply", service.reply.is_some()),
         ("postgres", service.postgres.is_some()),
         ("stall", service.stall.is_some()),
     ];
-    let problem = |key| Problem::BuiltInOnly { key, service: name.to_string() };
+    let problem = |key| match petclinic {
+        true => Problem::NotOfPetclinic { key, service: name.to_string() },
+        false => Problem::BuiltInOnly { key, service: name.to_string() },
+    };
     let written = keys.into_iter().filter(|(_, written)| *written);
     written.map(|(key, _)| at_key(problem(key), service_at(name, key))).collect()
+}
+
+fn heap_of_none(name: &Name, service: &Service) -> Option<Nonsense> {
+    let surplus = service.heap_mib.is_some() && service.petclinic.is_none();
+    let problem = Problem::HeapOfNoPetclinic { service: name.to_string() };
+    surplus.then(|| {
+        let found = at_key(problem, service_at(name, "heap_mib"));
+        found.because_of(service_at(name, "petclinic"))
+    })
+}
+
+/// The gateway hands on to one service, the vets have their database in their own process.
+fn calls_of_petclinic(name: &Name, service: &Service) -> Option<Nonsense> {
+    let (service_name, calls) = (name.to_string(), service.calls.len());
+    let found = match service.petclinic? {
+        Petclinic::Gateway if calls != 1 => {
+            let problem = Problem::GatewayCalls { service: service_name, calls };
+            at_value(problem, service_at(name, "petclinic")).because_of(service_at(name, "calls"))
+        }
+        Petclinic::Vets if calls > 0 => {
+            at_value(Problem::VetsCall { service: service_name }, service_at(name, "calls"))
+        }
+        Petclinic::Gateway | Petclinic::Vets => return None,
+    };
+    Some(found.because_of(service_at(name, "petclinic")))
+}
+
+fn series_of_none(name: &Name, service: &Service) -> Option<Nonsense> {
+    let surplus = !service.series.is_empty() && service.metrics.is_none();
+    let problem = Problem::SeriesOfNoMetrics { service: name.to_string() };
+    surplus.then(|| {
+        at_key(problem, service_at(name, "series")).because_of(service_at(name, "metrics"))
+    })
 }
 
 fn endless_stall(name: &Name, service: &Service) -> Option<Nonsense> {
