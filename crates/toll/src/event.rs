@@ -36,6 +36,19 @@ pub enum RunEvent {
         /// Requests per second.
         rate_per_s: f64,
     },
+    /// The virtual users of a load are scaled to the machine.
+    UsersScaled {
+        /// The load.
+        load: String,
+        /// Users here.
+        users: u32,
+        /// Users as the study says.
+        of: u32,
+        /// What the slowest variant carries here, requests per second.
+        knee_per_s: f64,
+        /// What it carried where the users were chosen.
+        made_for_knee_per_s: f64,
+    },
     /// A trial begins.
     TrialStarted {
         /// Position in the plan, from 1.

@@ -224,6 +224,7 @@ fn planned(choice: &StudyChoice) -> Result<(String, Plan), CliError> {
         against_itself: choice.aa,
         runtime: choice.runtime.map(runtime),
         seed: choice.seed.unwrap_or_else(seed_from_clock),
+        unavailable: vec![],
     };
     Ok((text, plan::resolve(&study, &choices, warnings)?))
 }

@@ -47,6 +47,9 @@ impl Progress {
             RunEvent::KneeFound { variant, rate_per_s } => {
                 self.tell(&format!("knee of {variant}: {rate_per_s:.0} requests/s"));
             }
+            RunEvent::UsersScaled { load, users, of, knee_per_s, made_for_knee_per_s } => {
+                self.tell(&users_scaled(load, [*users, *of], [*knee_per_s, *made_for_knee_per_s]));
+            }
             RunEvent::TrialStarted { index, block, arm, load } => {
                 self.trial = format!("{index}/{} {load}, {arm}, block {block}", self.trials);
             }
@@ -125,6 +128,19 @@ fn settling(at_s: f64, throughput_per_s: f64, cpu_per_request_us: Option<f64>) -
     let cpu = cpu_per_request_us
         .map_or_else(String::new, |us| format!(", {:.2} ms CPU a request", us / 1e3));
     format!("settling {at_s:.0} s: {}/s{cpu}", grouped(throughput_per_s))
+}
+
+/// `vus-320: 120 virtual users, not 320: the slowest variant carries 572 requests/s here, 1,526 where ...`
+fn users_scaled(load: &str, [users, of]: [u32; 2], [here, there]: [f64; 2]) -> String {
+    let (here, there) = (grouped(here), grouped(there));
+    let of = if users == of {
+        format!("all {of} virtual users")
+    } else {
+        format!("{users} of {of} virtual users")
+    };
+    format!(
+        "{load}: {of}: the slowest variant carries {here} requests/s here, {there} where they were chosen"
+    )
 }
 
 /// A whole number with a comma between thousands.

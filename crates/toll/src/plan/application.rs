@@ -4,10 +4,45 @@ use toll_lab::{
     BuiltIn, Metrics, Petclinic, PetclinicPart, Postgres, Program, Queries, Runtime, Service, Stall,
 };
 
-use crate::study::{self, App};
+use crate::study::{self, App, Study};
 
-/// In the order in which a request meets them. `runtime` goes before what the study says.
-pub fn services(app: &App, runtime: Option<Runtime>) -> Vec<Service> {
+/// What a JVM tells of itself in the Prometheus Java client's words: its CPU time, its heap now and after its last
+/// collections, the time its collector and its compiler took, its threads.
+const JVM_SERIES: [&str; 7] = [
+    "process_cpu_seconds_total",
+    "jvm_memory_used_bytes",
+    "jvm_memory_pool_collection_used_bytes",
+    "jvm_gc_collection_seconds_sum",
+    "jvm_gc_collection_seconds_count",
+    "jvm_compilation_time_seconds_total",
+    "jvm_threads_current",
+];
+/// The group that holds what is toll's own.
+const OWN_GROUP: &str = "toll";
+
+/// The application's services, and the collector where one of the variants has an agent: then all have it, so that
+/// nothing but the agent tells them apart. `runtime` goes before what the study says.
+pub fn services(study: &Study, runtime: Option<Runtime>) -> Vec<Service> {
+    let traced = study.variants.values().any(|variant| variant.java_agent.is_some());
+    let mut services = of_app(&study.app, runtime);
+    services.extend(traced.then(collector));
+    services
+}
+
+fn collector() -> Service {
+    Service {
+        name: study::COLLECTOR.into(),
+        group: OWN_GROUP.into(),
+        replicas: 1,
+        port: study::COLLECTOR_PORT,
+        program: Program::Collector,
+        calls: vec![],
+        metrics: None,
+    }
+}
+
+/// In the order in which a request meets them.
+fn of_app(app: &App, runtime: Option<Runtime>) -> Vec<Service> {
     let gateways = app.gateways.iter().map(|(name, written)| gateway(name.as_str(), written));
     let services =
         app.services.iter().map(|(name, written)| service(name.as_str(), written, runtime));
@@ -55,8 +90,15 @@ fn service(name: &str, service: &study::Service, runtime: Option<Runtime>) -> Se
         metrics: service.metrics.as_ref().map(|endpoint| Metrics {
             port: endpoint.port,
             path: endpoint.path.clone(),
-            series: service.series.clone(),
+            series: series(service),
         }),
+    }
+}
+
+fn series(service: &study::Service) -> Vec<String> {
+    match service.series.as_slice() {
+        [] => JVM_SERIES.map(str::to_owned).to_vec(),
+        chosen => chosen.to_vec(),
     }
 }
 

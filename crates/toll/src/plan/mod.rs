@@ -378,6 +378,14 @@ impl PlannedLoad {
         }
     }
 
+    /// Most virtual users at work, once the knee is known; absent in other loads.
+    pub fn users(&self, knee_per_s: Option<f64>) -> Option<u32> {
+        match self.release {
+            Release::Users(users) => users.scaled(knee_per_s),
+            Release::Closed { .. } | Release::Open { .. } => None,
+        }
+    }
+
     /// What the load engine is told. `None` while the knee it needs is unknown.
     pub fn engine_plan(&self, url: &str, knee_per_s: Option<f64>, seed: u64) -> Option<LoadPlan> {
         let model = match self.release {

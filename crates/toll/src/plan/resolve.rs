@@ -30,6 +30,8 @@ pub struct Choices {
     pub runtime: Option<Runtime>,
     /// Seed of every random choice.
     pub seed: u64,
+    /// Variants that cannot run here, and why: a part that they need is missing.
+    pub unavailable: Vec<(String, String)>,
 }
 
 /// Why a study cannot be planned as chosen.
@@ -70,6 +72,12 @@ pub enum PlanError {
         /// The service.
         service: String,
     },
+    /// Nowhere in the application an agent for JVMs could go.
+    #[error("`{variant}` has an agent for JVMs, and no service runs on one")]
+    NoJvm {
+        /// The variant.
+        variant: String,
+    },
     /// Too few blocks for an interval.
     #[error("{blocks} blocks give no interval")]
     TooFewBlocks {
@@ -96,7 +104,11 @@ impl PlanError {
                 "give what it needs, or name another baseline in the study".into()
             }
             Self::NoRuntime => {
-                "leave --runtime out: all its services are programs of your own".into()
+                "leave --runtime out: none of its services is the built-in one".into()
+            }
+            Self::NoJvm { .. } => {
+                "use --runtime spring, or give a service `runtime: spring`, `petclinic` or a `command`"
+                    .into()
             }
             Self::StallOnSpring { .. } => {
                 "give it `runtime: native`, or take its `stall` out of the study".into()
@@ -122,7 +134,7 @@ pub fn resolve(
     if blocks < 2 {
         return Err(PlanError::TooFewBlocks { blocks });
     }
-    let services = application::services(&study.app, choices.runtime);
+    let services = application::services(&study, choices.runtime);
     let runtime = runtime_in_words(&services);
     if choices.runtime.is_some() && runtime.is_none() {
         return Err(PlanError::NoRuntime);
@@ -130,7 +142,14 @@ pub fn resolve(
     if let Some(service) = services.iter().find(|service| stalls_on_spring(service)) {
         return Err(PlanError::StallOnSpring { service: service.name.clone() });
     }
-    let variants = variants(&study, choices, &services)?;
+    if let Some(variant) = agent_for_nothing(&study, &services) {
+        return Err(PlanError::NoJvm { variant });
+    }
+    let mut variants = variants(&study, choices, &services)?;
+    let mut warnings = study_warnings;
+    if choices.variants.is_empty() {
+        warnings.extend(against_itself_for_want_of_others(&mut variants, study.baseline.as_str()));
+    }
     let arms = arms(&variants, study.baseline.as_str())?;
     let loads: Vec<PlannedLoad> =
         study.loads.iter().map(|(name, load)| planned_load(&study, name.as_str(), load)).collect();
@@ -157,7 +176,7 @@ pub fn resolve(
         variants,
         loads,
         reference: study.reference.as_ref().map(reference),
-        warnings: study_warnings,
+        warnings,
     })
 }
 
@@ -199,6 +218,13 @@ fn stalls_on_spring(service: &Service) -> bool {
     }
 }
 
+/// A variant with an agent, when there is no JVM for one.
+fn agent_for_nothing(study: &Study, services: &[Service]) -> Option<String> {
+    let (name, _) = study.variants.iter().find(|(_, variant)| variant.java_agent.is_some())?;
+    let takes_agent = services.iter().any(|service| service.program.takes_agent());
+    (!takes_agent).then(|| name.to_string())
+}
+
 fn profile_name(profile: Profile) -> &'static str {
     match profile {
         Profile::Default => "default",
@@ -224,14 +250,59 @@ fn variants(
         .iter()
         .filter(|(name, _)| wanted(name.as_str()))
         .map(|(name, variant)| planned_variant(study, name.as_str(), variant, services))
+        .map(|variant| skipped_if_unavailable(variant, &choices.unavailable))
         .collect();
     if choices.against_itself {
         variants.retain(|variant| variant.name == baseline);
-        let twin = format!("{baseline}-twin");
-        let itself = variants.first().map(|v| PlannedVariant { name: twin, ..v.clone() });
-        variants.extend(itself);
+        let twin = twin(&variants, baseline);
+        variants.extend(twin);
     }
     Ok(variants)
+}
+
+fn skipped_if_unavailable(
+    variant: PlannedVariant,
+    unavailable: &[(String, String)],
+) -> PlannedVariant {
+    let missing = unavailable.iter().find(|(name, _)| *name == variant.name);
+    match (missing, &variant.state) {
+        (Some((_, reason)), VariantState::Ready(_)) => {
+            PlannedVariant { state: VariantState::Skipped(reason.clone()), ..variant }
+        }
+        _ => variant,
+    }
+}
+
+/// The baseline as if it were a variant.
+fn twin(variants: &[PlannedVariant], baseline: &str) -> Option<PlannedVariant> {
+    let itself = variants.iter().find(|variant| variant.name == baseline)?;
+    Some(PlannedVariant { name: format!("{baseline}-twin"), ..itself.clone() })
+}
+
+/// Adds the baseline as if it were a variant when all that it was to be held against is skipped: what can run still
+/// runs, and shows what the machine's noise alone makes of two equal variants. Gives the warning to tell.
+fn against_itself_for_want_of_others(
+    variants: &mut Vec<PlannedVariant>,
+    baseline: &str,
+) -> Option<String> {
+    let others = || variants.iter().filter(|variant| variant.name != baseline);
+    let reasons: Vec<String> = others().filter_map(why_skipped).collect();
+    if reasons.is_empty() || reasons.len() < others().count() {
+        return None;
+    }
+    let twin = twin(variants, baseline)?;
+    variants.push(twin);
+    Some(format!(
+        "{baseline} runs against itself, which tells the noise and no variant's cost, because {}",
+        reasons.join("; ")
+    ))
+}
+
+fn why_skipped(variant: &PlannedVariant) -> Option<String> {
+    match &variant.state {
+        VariantState::Ready(_) => None,
+        VariantState::Skipped(reason) => Some(format!("{} is skipped: {reason}", variant.name)),
+    }
 }
 
 fn check_names(study: &Study, names: &[String]) -> Result<(), PlanError> {
@@ -261,9 +332,7 @@ fn arms(variants: &[PlannedVariant], baseline: &str) -> Result<Vec<Arm>, PlanErr
                     reason: reason.clone(),
                 });
             }
-            VariantState::Skipped(reason) => {
-                skipped.push(format!("{} is skipped: {reason}", variant.name));
-            }
+            VariantState::Skipped(_) => skipped.extend(why_skipped(variant)),
         }
     }
     if arms.len() < 2 {

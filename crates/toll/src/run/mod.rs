@@ -22,7 +22,7 @@ use std::time::Instant;
 use toll_lab::{Isolation, Lab, LabError};
 
 use crate::event::RunEvent;
-use crate::plan::{BringUp, Plan, PlannedTrial};
+use crate::plan::{BringUp, Plan, PlannedTrial, Release};
 use crate::store::{KneeRecord, Store, StoreError};
 
 use standing::Standing;
@@ -147,7 +147,10 @@ impl Session<'_> {
         todo: &[&PlannedTrial],
     ) -> Result<Ending, RunError> {
         match self.knee(standing, todo)? {
-            Some(knee_per_s) => self.trials(standing, todo, knee_per_s),
+            Some(knee_per_s) => {
+                self.tell_users(todo, knee_per_s)?;
+                self.trials(standing, todo, knee_per_s)
+            }
             None => Ok(Ending::Interrupted),
         }
     }
@@ -177,6 +180,30 @@ impl Session<'_> {
             self.store.write_knees(&knees)?;
         }
         Ok(Some(KneeRecord::lowest(&knees).map(|knee| knee.rate_per_s)))
+    }
+
+    /// Says how many virtual users each load of theirs has on this machine.
+    fn tell_users(
+        &mut self,
+        todo: &[&PlannedTrial],
+        knee_per_s: Option<f64>,
+    ) -> Result<(), RunError> {
+        let Some(knee_per_s) = knee_per_s else { return Ok(()) };
+        for load in &self.plan.loads {
+            let Release::Users(planned) = load.release else { continue };
+            let scaled = planned.made_for_knee_per_s.zip(planned.scaled(Some(knee_per_s)));
+            let to_come = todo.iter().any(|trial| trial.load == load.name);
+            if let Some((made_for_knee_per_s, users)) = scaled.filter(|_| to_come) {
+                self.emit(&RunEvent::UsersScaled {
+                    load: load.name.clone(),
+                    users,
+                    of: planned.users,
+                    knee_per_s,
+                    made_for_knee_per_s,
+                })?;
+            }
+        }
+        Ok(())
     }
 
     fn trials(

@@ -39,6 +39,7 @@ pub fn run(
         samples: vec![],
         calibration_ns: machine::calibrate(),
         rate_per_s: load.rate_per_s(turn.knee_per_s),
+        users: load.users(turn.knee_per_s),
     };
     let mut site = standing.site(session, &planned.arm, deployment, &trial.dir.logs())?;
     let measured = trial.measure(session, &mut site, load, turn);
@@ -78,6 +79,7 @@ struct Trial {
     samples: Vec<MarkedSample>,
     calibration_ns: u64,
     rate_per_s: Option<f64>,
+    users: Option<u32>,
 }
 
 /// What a trial that ran to its end gave.
@@ -98,7 +100,7 @@ impl Trial {
         let seed = seeds::of_trial(session.plan, turn.planned);
         let engine_plan = load
             .engine_plan(&environment.entry_url(), turn.knee_per_s, seed)
-            .ok_or_else(|| Stopped::Broken("the knee its rate refers to is not known".into()))?;
+            .ok_or_else(|| Stopped::Broken("the knee that it refers to is not known".into()))?;
         if site.fresh {
             *site.settled = settle(session, environment)?;
         }
@@ -167,6 +169,7 @@ impl Trial {
             version: crate::store::TRIAL_FORMAT,
             invalid,
             rate_per_s: self.rate_per_s,
+            users: self.users,
             noise: noise(self.calibration_ns, &self.samples),
         };
         self.dir.finish(&verdict)?;

@@ -127,6 +127,9 @@ pub struct TrialVerdict {
     pub invalid: Vec<String>,
     /// Arrivals per second that were planned; absent in a closed loop.
     pub rate_per_s: Option<f64>,
+    /// Most virtual users at work, scaled to the machine; absent in other loads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<u32>,
     /// The machine's noise.
     pub noise: Noise,
 }

@@ -87,15 +87,21 @@ pub(super) enum Problem {
     NotOfPetclinic { key: &'static str, service: String },
     #[error("`heap_mib` is for a part of the Petclinic, and `{service}` is none")]
     HeapOfNoPetclinic { service: String },
-    #[error("`{service}` is the Petclinic's gateway and hands all requests to one service, not to {calls}")]
+    #[error(
+        "`{service}` is the Petclinic's gateway and hands all requests to one service, not to {calls}"
+    )]
     GatewayCalls { service: String, calls: usize },
     #[error("`{service}` is the Petclinic's vets, which call nothing")]
     VetsCall { service: String },
     #[error("`{service}` has no `metrics` whose series these could be")]
     SeriesOfNoMetrics { service: String },
-    #[error("{taken} is the {what} of the collector, which every variant has when one has a `java_agent`")]
+    #[error(
+        "{taken} is the {what} of the collector, which every variant has when one has a `java_agent`"
+    )]
     CollectorHas { what: &'static str, taken: String },
-    #[error("a variant has sidecars or an agent, not both: one of them could not be told from the other")]
+    #[error(
+        "a variant has sidecars or an agent, not both: one of them could not be told from the other"
+    )]
     TwoDataPlanes,
     #[error("the stall ({lasting}) is not shorter than its period ({every})")]
     StallFillsPeriod { lasting: String, every: String },

@@ -452,7 +452,8 @@ impl Load {
     /// Ends as the changes say; `own` is what they say of this load alone.
     fn end_as(&mut self, changes: &Changes, own: Option<End>) {
         if let LoadModel::Vus(vus) = &mut self.model {
-            let own = own.and_then(|end| if let End::Vus(stages) = end { Some(stages) } else { None });
+            let own =
+                own.and_then(|end| if let End::Vus(stages) = end { Some(stages) } else { None });
             if let Some(Stages { ramp, hold, ramp_down }) = own.or(changes.vus) {
                 (vus.ramp, vus.hold, vus.ramp_down) = (ramp, hold, ramp_down);
             }

@@ -94,7 +94,8 @@ impl Walk<'_> {
     /// Of keys that exclude each other, the first one stays.
     fn remove_surplus(&mut self, spot: &Spot, keys: &Keys, mended: &mut Map<String, Value>) {
         for group in &keys.groups {
-            let present: Vec<_> = group.keys.iter().filter(|key| mended.contains_key(**key)).collect();
+            let present: Vec<_> =
+                group.keys.iter().filter(|key| mended.contains_key(**key)).collect();
             if let [_, surplus @ ..] = present.as_slice()
                 && !surplus.is_empty()
             {
@@ -316,7 +317,9 @@ fn number_problem(number: &Number, schema: &Value) -> Option<Problem> {
 /// What the schema wants, with its article.
 fn wanted(schema: &Value) -> String {
     let kind = match (Shape::of(schema), schema["title"].as_str(), schema["type"].as_str()) {
-        (Shape::Keys(_) | Shape::Tagged(_) | Shape::Names(_) | Shape::Foreign(_), ..) => "a mapping",
+        (Shape::Keys(_) | Shape::Tagged(_) | Shape::Names(_) | Shape::Foreign(_), ..) => {
+            "a mapping"
+        }
         (Shape::List(_), ..) => "a list",
         (Shape::Choice(_), ..) => "a word",
         (Shape::Scalar, Some(title), _) => return with_article(title),
