@@ -1,11 +1,11 @@
-//! What can go wrong between a deployment and its proxies.
+//! What can go wrong between a deployment and its proxies, agents and collector.
 
 use std::io;
 use std::path::PathBuf;
 
 use super::http::HttpError;
 
-/// Why proxies cannot be planned, given an identity, or read.
+/// Why proxies and agents cannot be planned, proxies given an identity, or they and the collector read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DataPlaneError {
     #[error("no addresses for the pod `{pod}`")]
@@ -36,6 +36,18 @@ pub(crate) enum DataPlaneError {
     AdminStatus { socket: PathBuf, path: &'static str, status: u16 },
     #[error("the proxy at {socket} answered {path} in an unknown form")]
     AdminForm { socket: PathBuf, path: &'static str, source: serde_json::Error },
+    #[error("there is no jar of the OpenTelemetry Java agent")]
+    AgentJarMissing,
+    #[error("the agent's setting `{name}` is made by toll")]
+    AgentSettingFixed { name: &'static str },
+    #[error("a JVM cannot be given an option with such a path: {path}")]
+    AgentPath { path: PathBuf },
+    #[error("cannot ask the collector at {socket}")]
+    Collector { socket: PathBuf, source: HttpError },
+    #[error("the collector at {socket} answered with status {status}")]
+    CollectorStatus { socket: PathBuf, status: u16 },
+    #[error("the collector at {socket} answered in an unknown form")]
+    CollectorForm { socket: PathBuf, source: serde_json::Error },
 }
 
 impl DataPlaneError {
@@ -57,7 +69,16 @@ impl DataPlaneError {
             Self::AdminForm { .. } => {
                 "check that the proxy is an Envoy 1.40: `toll doctor` shows which one is used"
             }
-            Self::PodWithoutAddresses { .. }
+            Self::AgentJarMissing => "run `toll doctor`: it says how to get it",
+            Self::AgentSettingFixed { .. } => "leave it out of the study's `settings`",
+            Self::AgentPath { .. } => {
+                "put the agent's jar, and TMPDIR, where no path has `=`, two kinds of quotes or odd bytes"
+            }
+            Self::Collector { .. } | Self::CollectorStatus { .. } => {
+                "read the collector's log in the run's directory, under trials/*/logs or knee/: it has probably ended"
+            }
+            Self::CollectorForm { .. }
+            | Self::PodWithoutAddresses { .. }
             | Self::CallWithoutListener { .. }
             | Self::Unwritable(_)
             | Self::Certificate { .. } => return None,

@@ -1,4 +1,4 @@
-//! Turns one GET over any byte stream into its answer. For admin sockets: one request a connection,
+//! Turns one request without a body over any byte stream into its answer. For admin sockets: one request a connection,
 //! nothing pipelined; the load engine has its own, fast client. Framing as in RFC 9112, section 6.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -12,7 +12,7 @@ pub(crate) enum HttpError {
     Malformed(&'static str),
 }
 
-/// The answer to a GET.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
     pub status: u16,
@@ -28,16 +28,17 @@ impl Answer {
     }
 }
 
-/// Sends a GET and reads its whole answer.
+/// Sends a request and reads its whole answer.
 ///
 /// # Errors
 /// When the stream fails or ends early, or the answer is not HTTP/1.
-pub(super) fn get(
+pub(super) fn ask(
     mut stream: impl Read + Write,
+    method: &str,
     host: &str,
     path: &str,
 ) -> Result<Answer, HttpError> {
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")?;
+    write!(stream, "{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")?;
     read_answer(&mut BufReader::new(stream))
 }
 

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 use crate::Role;
 use crate::deployment::{DataPlane, Deployment, Program, Service, SidecarProxy};
 
+mod admin_socket;
+pub(crate) mod agent;
+pub(crate) mod collector;
 mod counters;
 mod envoy;
 mod error;
@@ -24,6 +27,7 @@ mod path_proof;
 mod probe;
 mod redirect;
 
+pub(crate) use admin_socket::admin_socket;
 pub(crate) use counters::{CallCounters, ProxyCounters};
 pub(crate) use error::DataPlaneError;
 pub(crate) use identity::issue_identities;

@@ -4,18 +4,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::bootstrap::{INBOUND_MTLS, INBOUND_PLAINTEXT, callee_of};
-use crate::data_plane::http::{self, Answer, HttpError};
+use crate::data_plane::admin_socket;
+use crate::data_plane::http::{Answer, HttpError};
 use crate::data_plane::{CallCounters, DataPlaneError, ProxyCounters};
-
-/// The admin interface is given this long for each read.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Only what [`translate`] reads: the whole list would cost the proxy several times as much.
 const STATS: &str = "/stats?format=json&usedonly&type=Counters\
@@ -123,10 +119,7 @@ fn ask_json<T: for<'a> Deserialize<'a>>(
 }
 
 fn ask(socket: &Path, query: &str) -> Result<Answer, HttpError> {
-    let stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    http::get(stream, "admin", query)
+    admin_socket::ask(socket, "GET", query)
 }
 
 fn not_there_yet(error: &io::Error) -> bool {

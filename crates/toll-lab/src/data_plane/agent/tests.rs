@@ -1,0 +1,91 @@
+use super::*;
+
+const COLLECTOR: &str = "10.77.0.4:4318";
+
+fn agent(kind: AgentKind, settings: &[(&str, &str)]) -> JavaAgent {
+    let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+    JavaAgent { kind, settings: settings.collect() }
+}
+
+fn launched(agent: &JavaAgent, jar: &str) -> Result<Launch, DataPlaneError> {
+    let collector = COLLECTOR.parse().unwrap();
+    launch(agent, Some(Path::new(jar)), "vets", collector, Path::new("/run/toll"))
+}
+
+fn opentelemetry(settings: &[(&str, &str)]) -> Result<Launch, DataPlaneError> {
+    launched(&agent(AgentKind::OpenTelemetry, settings), "/cache/otel.jar")
+}
+
+/// As it would be typed and written.
+fn listing(launch: &Launch) -> String {
+    let variable = |(name, value): &(String, OsString)| format!("{name}={}\n", value.display());
+    let file = |(path, text): &(PathBuf, String)| format!("--- {}\n{text}", path.display());
+    let variables: String = launch.environment.iter().map(variable).collect();
+    variables + &launch.files.iter().map(file).collect::<String>()
+}
+
+#[test]
+fn opentelemetry_is_told_the_service_and_the_collector_in_a_file() {
+    let launch = opentelemetry(&[
+        ("otel.metrics.exporter", "none"),
+        ("otel.bsp.schedule.delay", "250"),
+        ("otel.resource.attributes", "team=a b"),
+    ]);
+    insta::assert_snapshot!(listing(&launch.unwrap()));
+}
+
+#[test]
+fn easeagent_is_told_the_service_and_the_collector_in_a_file() {
+    let kind = AgentKind::EaseAgent { jar: "/opt/ease agent/easeagent.jar".into() };
+    let launch = launched(&agent(kind, &[("observability.tracings.sampled", "0.5")]), "unused");
+    insta::assert_snapshot!(listing(&launch.unwrap()));
+}
+
+#[test]
+fn a_study_cannot_send_the_spans_elsewhere() {
+    let error = opentelemetry(&[("otel.exporter.otlp.endpoint", "http://elsewhere")]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the agent's setting `otel.exporter.otlp.endpoint` is made by toll"
+    );
+}
+
+#[test]
+fn without_its_jar_opentelemetry_cannot_be_launched() {
+    let agent = agent(AgentKind::OpenTelemetry, &[]);
+    let launch = launch(&agent, None, "vets", COLLECTOR.parse().unwrap(), Path::new("/run"));
+    assert!(matches!(launch, Err(DataPlaneError::AgentJarMissing)));
+}
+
+#[test]
+fn a_path_is_quoted_as_a_jvm_reads_it_or_refused() {
+    let quoted = |path: &str| option(&["-javaagent:".as_ref(), path.as_ref()]).ok();
+    assert_eq!(quoted("/a/b.jar").unwrap(), "-javaagent:/a/b.jar");
+    assert_eq!(quoted("/a b.jar").unwrap(), "'-javaagent:/a b.jar'");
+    assert_eq!(quoted("/it's.jar").unwrap(), "\"-javaagent:/it's.jar\"");
+    assert_eq!(quoted("/it's \"b\".jar"), None);
+    assert_eq!(quoted("/a=b.jar"), None, "the JVM takes what follows for an argument");
+}
+
+#[test]
+fn a_setting_of_any_characters_survives_the_file() {
+    let settings = BTreeMap::from([("a:b=c d".into(), " #1\\ = é\n💧".into())]);
+    assert_eq!(
+        properties::text(&settings),
+        "a\\:b\\=c\\ d=\\ #1\\\\ = \\u00e9\\u000a\\ud83d\\udca7\n"
+    );
+}
+
+#[test]
+fn what_the_user_gives_all_jvms_stays_and_what_would_outdo_the_file_goes() {
+    let inherited =
+        [("JAVA_TOOL_OPTIONS", "-Xlog"), ("OTEL_TRACES_SAMPLER", "always_off"), ("HOME", "/root")]
+            .map(|(name, value)| (name.into(), value.into()));
+    let mut command = Command::new("java");
+    opentelemetry(&[]).unwrap().equip(&mut command, inherited);
+    let changed: BTreeMap<_, _> = command.get_envs().collect();
+    let options = changed[OsStr::new(OPTIONS)].unwrap().to_str().unwrap();
+    assert!(options.starts_with("-Xlog -javaagent:/cache/otel.jar -D"), "{options}");
+    assert_eq!(changed[OsStr::new("OTEL_TRACES_SAMPLER")], None);
+    assert!(!changed.contains_key(OsStr::new("HOME")));
+}

@@ -1,0 +1,91 @@
+//! Asks the collector of spans over its admin socket: opens its window, and reads what came in it. Judges nothing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::DataPlaneError;
+use super::admin_socket::ask;
+
+/// What the collector got since its window was opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct SpanWindow {
+    /// Spans by service.
+    pub spans: BTreeMap<String, u64>,
+    /// Traces, those of one shape together.
+    pub traces: Vec<TraceGroup>,
+    /// What it could not take: bodies that it did not understand, spans without an id or without room.
+    pub refused: u64,
+}
+
+/// Traces of one shape.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct TraceGroup {
+    /// Whose children the spans are.
+    pub links: Vec<Link>,
+    /// How many traces have this shape.
+    pub traces: u64,
+}
+
+/// How many spans of `service` in a trace are children of spans of `parent`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Link {
+    /// None at the root; [`MISSING`] when the parent is not in the trace.
+    pub parent: Option<String>,
+    /// Whose spans.
+    pub service: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// The parent of a span whose parent did not arrive.
+pub(crate) const MISSING: &str = "?";
+
+/// The collector's counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(crate) struct SpanCounts {
+    /// Spans that arrived since it began, before the window, too.
+    pub arrived_ever: u64,
+    /// Spans in the window; none while no window is open.
+    pub kept: Option<u64>,
+}
+
+/// Has the collector forget all spans and keep those that begin from now on.
+///
+/// # Errors
+/// When it cannot be asked.
+pub(crate) fn open_window(socket: &Path) -> Result<(), DataPlaneError> {
+    answer(socket, "POST", "/window").map(|_| ())
+}
+
+/// What came in the window. Costs the collector CPU time: after the window, not in it.
+///
+/// # Errors
+/// When it cannot be asked, or no window is open.
+pub(crate) fn window(socket: &Path) -> Result<SpanWindow, DataPlaneError> {
+    read(socket, "/window")
+}
+
+/// The counters alone.
+///
+/// # Errors
+/// When it cannot be asked.
+pub(crate) fn counts(socket: &Path) -> Result<SpanCounts, DataPlaneError> {
+    read(socket, "/counts")
+}
+
+fn read<T: for<'a> Deserialize<'a>>(socket: &Path, path: &str) -> Result<T, DataPlaneError> {
+    let body = answer(socket, "GET", path)?;
+    serde_json::from_slice(&body)
+        .map_err(|source| DataPlaneError::CollectorForm { socket: socket.to_owned(), source })
+}
+
+fn answer(socket: &Path, method: &str, path: &str) -> Result<Vec<u8>, DataPlaneError> {
+    let answer = ask(socket, method, path)
+        .map_err(|source| DataPlaneError::Collector { socket: socket.to_owned(), source })?;
+    match answer.status {
+        200..=299 => Ok(answer.body),
+        status => Err(DataPlaneError::CollectorStatus { socket: socket.to_owned(), status }),
+    }
+}
