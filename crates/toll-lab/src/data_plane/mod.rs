@@ -27,11 +27,12 @@ mod path_proof;
 mod probe;
 mod redirect;
 
-pub(crate) use admin_socket::admin_socket;
 pub(crate) use counters::{CallCounters, ProxyCounters};
 pub(crate) use error::DataPlaneError;
 pub(crate) use identity::issue_identities;
-pub(crate) use path_proof::{DatabaseSight, Occupants, Sight, Window, prove_bare, prove_sidecars};
+pub(crate) use path_proof::{
+    DatabaseSight, Jvm, Occupants, Sight, Window, prove_agent, prove_bare, prove_sidecars,
+};
 pub(crate) use probe::{PathReport, Plaintext, Walk};
 
 /// The user that a sidecar runs as when the redirect knows it by its uid; Istio's choice.

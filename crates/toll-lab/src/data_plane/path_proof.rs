@@ -7,12 +7,15 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
 
+use super::collector::SpanWindow;
 use super::probe::{PathReport, Plaintext, Walk};
 use super::{Capture, ProxyCounters, Topology};
 use crate::deployment::{Deployment, Program, Service};
 use crate::proof::{Claim, Proof, Traffic};
 
+mod agent;
 mod bare;
 mod claims;
 mod crossing;
@@ -21,6 +24,7 @@ mod expected;
 mod gateway;
 mod own_counts;
 mod sidecar;
+mod spans;
 mod trace;
 
 use claims::at_both_ends;
@@ -51,6 +55,17 @@ pub(crate) struct Sight {
     /// What each pod of a service that has several says of itself when it is asked inside the pod: `walk`
     /// meets only one of them. A pod that does not report is left out.
     pub replicas: BTreeMap<String, PathReport>,
+    /// The JVMs in each pod that an agent can be in; empty where nobody takes spans.
+    pub jvms: BTreeMap<String, Vec<Jvm>>,
+}
+
+/// The agents in one JVM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Jvm {
+    /// Those that its options name: jars, or native libraries.
+    pub named: Vec<PathBuf>,
+    /// The jars with an agent that it has open.
+    pub open: Vec<PathBuf>,
 }
 
 /// What a database server says of its clients and of what it has done since it began.
@@ -84,6 +99,8 @@ pub(crate) struct Window<'a> {
     pub before: &'a Sight,
     /// When the window ended.
     pub after: &'a Sight,
+    /// What the collector got between the two sights; none without one.
+    pub spans: Option<&'a SpanWindow>,
 }
 
 impl Window<'_> {
@@ -168,8 +185,27 @@ fn proxy_claims(seen: &Window<'_>, expected: &Expected<'_>, service: &Service) -
     }
 }
 
-/// Proves that no sidecar saw a request.
+/// Proves that no sidecar saw a request and, where there is a collector, that none was traced.
 pub(crate) fn prove_bare(seen: &Window<'_>, topology: &Topology) -> Proof {
+    let mut proof = without_sidecars(seen, topology);
+    // First, as reports show the first claims.
+    proof.claims.splice(0..0, agent::none_claims(seen));
+    proof
+}
+
+/// Proves that every request was traced by the agent of `jar`, and that no sidecar saw one.
+pub(crate) fn prove_agent(seen: &Window<'_>, topology: &Topology, jar: &Path) -> Proof {
+    let network = without_sidecars(seen, topology);
+    let traced = agent::judge(seen, jar);
+    Proof {
+        claims: [traced.claims, network.claims].concat(),
+        left_out: [traced.left_out, network.left_out].concat(),
+        traversals: Vec::new(),
+        spans: traced.spans,
+    }
+}
+
+fn without_sidecars(seen: &Window<'_>, topology: &Topology) -> Proof {
     let expected = Expected::new(seen);
     let traces = Traces::judge(seen, |hop| bare::hop_claims(seen, hop, topology).into());
     let databases = Databases::alone(seen, &expected, topology);

@@ -48,7 +48,13 @@ impl LocalEnvironment {
         let counters = self.counters()?;
         let after = self.sight(self.reports()?, counters)?;
         let deployment = &self.deployment;
-        let window = Window { deployment, traffic: &traffic, before: &open.before, after: &after };
+        let window = Window {
+            deployment,
+            traffic: &traffic,
+            before: &open.before,
+            after: &after,
+            spans: None,
+        };
         Ok(match self.deployment.data_plane {
             DataPlane::Bare | DataPlane::Agent(_) => prove_bare(&window, &self.topology),
             DataPlane::Sidecar { .. } => prove_sidecars(&window, &open.plaintext),
@@ -67,6 +73,7 @@ impl LocalEnvironment {
             occupants: self.occupants()?,
             databases: self.database_sights()?,
             replicas: reports.replicas,
+            jvms: BTreeMap::new(),
         })
     }
 

@@ -6,11 +6,11 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddrV4;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::admin_socket::admin_socket;
 use super::{Capture, DataPlaneError, PodAddresses, ProxyPlan, Topology, redirect};
 use crate::Role;
 use crate::deployment::{Deployment, Mtls, Service};
@@ -37,6 +37,9 @@ const SIDECAR_WORKERS: Option<u32> = Some(2);
 /// gateway, which all load passes, is not the first thing to be full, and it is the same in all variants.
 const GATEWAY_WORKERS: Option<u32> = None;
 
+/// Longest path of a Unix socket: `sun_path` of `sockaddr_un` without its final zero.
+const LONGEST_SOCKET_PATH: usize = 107;
+
 /// What the proxy of one pod is planned from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
@@ -53,7 +56,7 @@ pub(super) struct Place<'a> {
 /// # Errors
 /// When a socket's path is too long, the topology lacks a pod or a call, or calls cannot share a port.
 pub(super) fn sidecar_plan(at: Place<'_>, mtls: Mtls) -> Result<ProxyPlan, DataPlaneError> {
-    let admin_socket = admin_socket(at.dir, &at.pod.pod)?;
+    let admin_socket = admin_socket(at)?;
     let config = sidecar::Sidecar::new(at, mtls)?.bootstrap(&admin_socket)?;
     let redirect = match at.topology.capture {
         Capture::Transparent(bypass) => Some(redirect::script(bypass)),
@@ -68,7 +71,7 @@ pub(super) fn sidecar_plan(at: Place<'_>, mtls: Mtls) -> Result<ProxyPlan, DataP
 /// # Errors
 /// When a socket's path is too long, or the topology lacks what the gateway calls.
 pub(super) fn gateway_plan(at: Place<'_>) -> Result<ProxyPlan, DataPlaneError> {
-    let admin_socket = admin_socket(at.dir, &at.pod.pod)?;
+    let admin_socket = admin_socket(at)?;
     let config = gateway::Gateway::new(at)?.bootstrap(&admin_socket);
     proxy_plan(at, Role::Gateway, &config, GATEWAY_WORKERS, admin_socket)
 }
@@ -90,6 +93,16 @@ fn proxy_plan(
         config_name,
         admin_socket,
     })
+}
+
+fn admin_socket(at: Place<'_>) -> Result<PathBuf, DataPlaneError> {
+    let path = at.dir.join(format!("{}.admin.sock", at.pod.pod));
+    let length = path.as_os_str().as_bytes().len();
+    if length > LONGEST_SOCKET_PATH {
+        let limit = LONGEST_SOCKET_PATH;
+        return Err(DataPlaneError::AdminSocketPathTooLong { path, length, limit });
+    }
+    Ok(path)
 }
 
 fn arguments(workers: Option<u32>, config: &Path) -> Vec<OsString> {

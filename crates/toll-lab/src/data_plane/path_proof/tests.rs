@@ -7,6 +7,7 @@ use crate::data_plane::{Bypass, CallCounters, PodAddresses};
 use crate::deployment::{DataPlane, Mtls};
 use crate::fixture::{chain, in_mesh};
 
+mod agent;
 mod customer;
 
 const REQUESTS: u64 = 1000;
@@ -23,6 +24,7 @@ fn sight(walk: Walk, counters: BTreeMap<String, ProxyCounters>) -> Sight {
         occupants: BTreeMap::new(),
         databases: BTreeMap::new(),
         replicas: BTreeMap::new(),
+        jvms: BTreeMap::new(),
     }
 }
 
@@ -77,7 +79,7 @@ impl Sidecars {
 
     fn proof(&self) -> Proof {
         let (deployment, before, after) = (&self.deployment, &self.before, &self.after);
-        let window = Window { deployment, traffic: &TRAFFIC, before, after };
+        let window = Window { deployment, traffic: &TRAFFIC, before, after, spans: None };
         prove_sidecars(&window, &self.plaintext)
     }
 
@@ -377,7 +379,7 @@ impl Alone {
 
     fn proof(&self) -> Proof {
         let (deployment, before, after) = (&self.deployment, &self.before, &self.after);
-        let window = Window { deployment, traffic: &TRAFFIC, before, after };
+        let window = Window { deployment, traffic: &TRAFFIC, before, after, spans: None };
         prove_bare(&window, &self.topology)
     }
 
@@ -411,6 +413,7 @@ fn bare_sight(requests: u64) -> Sight {
         occupants: BTreeMap::from([("client".into(), alone)]),
         databases: BTreeMap::new(),
         replicas: BTreeMap::new(),
+        jvms: BTreeMap::new(),
     }
 }
 

@@ -116,7 +116,8 @@ impl Mesh {
             get(self.front(1), "").map_or(Plaintext::Closed, |_| Plaintext::Answered(200));
         let deployment = &self.deployment;
         let traffic = Traffic { requests, ..Traffic::default() };
-        let window = Window { deployment, traffic: &traffic, before: &before, after: &after };
+        let window =
+            Window { deployment, traffic: &traffic, before: &before, after: &after, spans: None };
         prove_sidecars(&window, &BTreeMap::from([("server".to_owned(), plaintext)]))
     }
 
@@ -134,6 +135,7 @@ fn sight(walk: Walk, counters: Counters) -> Sight {
         occupants: BTreeMap::new(),
         databases: BTreeMap::new(),
         replicas: BTreeMap::new(),
+        jvms: BTreeMap::new(),
     }
 }
 

@@ -85,7 +85,7 @@ impl Graph {
 
     fn proof(&self) -> Proof {
         let Self { deployment, traffic, before, after, .. } = self;
-        let window = Window { deployment, traffic, before, after };
+        let window = Window { deployment, traffic, before, after, spans: None };
         match deployment.data_plane {
             DataPlane::Bare | DataPlane::Agent(_) => prove_bare(&window, &self.topology),
             DataPlane::Sidecar { .. } => prove_sidecars(&window, &self.plaintext),

@@ -84,7 +84,8 @@ impl Graph {
         let after = self.sight(self.walk(), counters);
         let traffic = Traffic { requests: REQUESTS, ..Traffic::default() };
         let deployment = &self.deployment;
-        let window = Window { deployment, traffic: &traffic, before: &before, after: &after };
+        let window =
+            Window { deployment, traffic: &traffic, before: &before, after: &after, spans: None };
         match deployment.data_plane {
             DataPlane::Bare | DataPlane::Agent(_) => prove_bare(&window, &as_seen(&self.topology)),
             DataPlane::Sidecar { .. } => prove_sidecars(&window, &self.plaintext()),

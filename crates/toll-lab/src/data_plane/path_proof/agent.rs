@@ -1,0 +1,92 @@
+//! Proves that a tracing agent is in the JVMs of an application, or that none is: by what the processes were
+//! started with and hold open, and by the spans that came.
+
+use std::path::{Path, PathBuf};
+
+use super::claims::at_both_ends;
+use super::{Jvm, Sight, Window, spans};
+use crate::deployment::{Program, Service};
+use crate::proof::Claim;
+
+/// That the requests were traced, as [`spans::judge`] has it, and that `jar` is in every JVM.
+pub(super) fn judge(seen: &Window<'_>, jar: &Path) -> spans::Judged {
+    let mut judged = spans::judge(seen);
+    let is_expected = |jvm: &Jvm| jvm.named == [jar] && jvm.open == [jar];
+    judged.claims.extend(at_both_ends(seen, |sight| {
+        let claim = |pod: &str, jvms: &[Jvm]| Claim {
+            claim: format!("{pod} pod: the agent is in its JVM"),
+            expected: file_name(jar),
+            seen: words(jvms),
+            holds: !jvms.is_empty() && jvms.iter().all(is_expected),
+        };
+        each_pod(seen, sight, claim)
+    }));
+    judged.left_out.extend(programs_without_jvm(seen));
+    judged
+}
+
+/// That no request was traced, and that no JVM has an agent; nothing where nobody takes spans.
+pub(super) fn none_claims(seen: &Window<'_>) -> Vec<Claim> {
+    let mut programs = seen.deployment.services.iter().map(|service| &service.program);
+    if !programs.any(|program| *program == Program::Collector) {
+        return Vec::new();
+    }
+    let is_free = |jvm: &Jvm| jvm.named.is_empty() && jvm.open.is_empty();
+    let free = at_both_ends(seen, |sight| {
+        let claim = |pod: &str, jvms: &[Jvm]| Claim {
+            claim: format!("{pod} pod: no agent is in its JVM"),
+            expected: "no agent".to_owned(),
+            seen: words(jvms),
+            holds: !jvms.is_empty() && jvms.iter().all(is_free),
+        };
+        each_pod(seen, sight, claim)
+    });
+    std::iter::once(spans::none_claim(seen)).chain(free).collect()
+}
+
+/// A claim for each pod that is known to be a JVM, or in which one was seen.
+fn each_pod(seen: &Window<'_>, sight: &Sight, claim: impl Fn(&str, &[Jvm]) -> Claim) -> Vec<Claim> {
+    let claim = |(pod, service): (String, &Service)| {
+        let jvms = sight.jvms.get(&pod).map_or(&[][..], Vec::as_slice);
+        (!jvms.is_empty() || !may_be_no_jvm(service)).then(|| claim(&pod, jvms))
+    };
+    let pods = seen.deployment.pods().into_iter();
+    pods.filter(|(_, service)| service.program.takes_agent()).filter_map(claim).collect()
+}
+
+/// Programs of the user's own that were given the agent and have nothing that it could be in.
+fn programs_without_jvm(seen: &Window<'_>) -> Vec<String> {
+    let has_jvm = |pod: &String| {
+        let in_sight = |sight: &Sight| sight.jvms.get(pod).is_some_and(|jvms| !jvms.is_empty());
+        in_sight(seen.before) || in_sight(seen.after)
+    };
+    let pods = seen.deployment.pods().into_iter();
+    pods.filter(|(pod, service)| may_be_no_jvm(service) && !has_jvm(pod))
+        .map(|(pod, _)| format!("an agent in {pod}: it runs no JVM"))
+        .collect()
+}
+
+fn may_be_no_jvm(service: &Service) -> bool {
+    matches!(service.program, Program::Command(_))
+}
+
+/// The agents in the JVMs of a pod. All JVMs of a pod have the same environment, so that they rarely differ.
+fn words(jvms: &[Jvm]) -> String {
+    let mut words: Vec<String> = jvms.iter().map(agents).collect();
+    words.dedup();
+    if words.is_empty() { "no JVM".to_owned() } else { words.join("; ") }
+}
+
+fn agents(jvm: &Jvm) -> String {
+    let unnamed = jvm.open.iter().filter(|jar| !jvm.named.contains(jar));
+    let word = |jar: &PathBuf| match jvm.open.contains(jar) {
+        true => file_name(jar),
+        false => format!("{} is named, but not open", file_name(jar)),
+    };
+    let words: Vec<String> = jvm.named.iter().chain(unnamed).map(word).collect();
+    if words.is_empty() { "no agent".to_owned() } else { words.join(", ") }
+}
+
+fn file_name(jar: &Path) -> String {
+    jar.file_name().unwrap_or(jar.as_os_str()).to_string_lossy().into_owned()
+}

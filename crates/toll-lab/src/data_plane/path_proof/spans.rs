@@ -1,0 +1,285 @@
+//! Judges the spans that a collector got: how many, of whom, and whose children they are.
+//!
+//! Links are held against the deployment at the level of services, which is what an agent must get right: a
+//! request's first span is the entry's, that of a called service hangs below a span of its caller, and all else
+//! below a span of its own service. A trace of which spans are missing fits as long as what came is a part of that.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Window;
+use super::claims::at_least_claim;
+use super::expected::{Expected, callers_of};
+use crate::data_plane::collector::{MISSING, SpanWindow, TraceGroup};
+use crate::deployment::{Deployment, Program, Service};
+use crate::proof::{Claim, ServiceSpans, Spans};
+
+/// Spans judged.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    pub claims: Vec<Claim>,
+    pub left_out: Vec<String>,
+    /// None where the load does not say how many there should be, or the collector said nothing.
+    pub spans: Option<Spans>,
+}
+
+/// Of traced requests.
+pub(super) fn judge(seen: &Window<'_>) -> Judged {
+    let traced = traced(seen);
+    let Some(window) = seen.spans.filter(|_| !traced.is_empty()) else {
+        return only_some(seen);
+    };
+    let services: Vec<ServiceSpans> = traced
+        .iter()
+        .map(|(service, each)| ServiceSpans {
+            service: (*service).to_owned(),
+            expected: each * seen.traffic.requests,
+            arrived: window.spans.get(*service).copied().unwrap_or(0),
+        })
+        .collect();
+    let mut judged = Judged {
+        claims: vec![count_claim(&traced, &services), foreign_claim(&traced, window)],
+        left_out: why_missing(&services).into_iter().collect(),
+        spans: None,
+    };
+    let mut whole = 0;
+    match Shape::new(seen.deployment, &traced) {
+        Ok(shape) => {
+            whole = shape.whole(window);
+            judged.claims.push(whole_claim(seen.traffic.requests, whole, window));
+            judged.claims.extend(shape.link_claims(window));
+        }
+        Err(why) => judged.left_out.push(why),
+    }
+    judged.spans = Some(Spans { services, requests: seen.traffic.requests, whole });
+    judged
+}
+
+/// That no spans came.
+pub(super) fn none_claim(seen: &Window<'_>) -> Claim {
+    let came = seen.spans.map(|window| window.spans.values().sum::<u64>());
+    Claim {
+        claim: "collector: no span came".to_owned(),
+        expected: "0".to_owned(),
+        seen: match (came, seen.spans) {
+            (Some(1..), Some(window)) => listed(&window.spans),
+            (Some(_), _) => "0".to_owned(),
+            (None, _) => "no counters".to_owned(),
+        },
+        holds: came == Some(0),
+    }
+}
+
+/// All that can be said where nobody knows how many spans there should be.
+fn only_some(seen: &Window<'_>) -> Judged {
+    let came = seen.spans.map(|window| window.spans.values().sum());
+    let why = "how many spans each request leaves, and whose children they are: the load does not say how \
+               many there should be";
+    Judged {
+        claims: vec![at_least_claim("collector: spans came".to_owned(), 1, came)],
+        left_out: vec![why.to_owned()],
+        spans: None,
+    }
+}
+
+/// Services that leave spans, and how many for each request, in the order of the deployment.
+fn traced<'a>(seen: &Window<'a>) -> Vec<(&'a str, u64)> {
+    let each = |service: &'a Service| {
+        let count = seen.traffic.spans.get(&service.name).copied().unwrap_or(0);
+        (service.name.as_str(), count)
+    };
+    seen.deployment.services.iter().map(each).filter(|(_, count)| *count > 0).collect()
+}
+
+/// At most what the requests leave, as one that failed may leave less; and at least half of it.
+fn count_claim(traced: &[(&str, u64)], services: &[ServiceSpans]) -> Claim {
+    let each: u64 = traced.iter().map(|(_, count)| count).sum();
+    let of: Vec<String> = traced.iter().map(|(name, count)| format!("{count} of {name}")).collect();
+    let expected: u64 = services.iter().map(|s| s.expected).sum();
+    Claim {
+        claim: format!("collector: every request left {each} spans: {}", of.join(", ")),
+        expected: expected.to_string(),
+        seen: arrived_words(services, expected),
+        holds: services.iter().all(|s| s.arrived <= s.expected && s.arrived * 2 >= s.expected),
+    }
+}
+
+fn arrived_words(services: &[ServiceSpans], expected: u64) -> String {
+    let arrived: u64 = services.iter().map(|s| s.arrived).sum();
+    let odd = |s: &&ServiceSpans| s.arrived > s.expected || s.arrived * 2 < s.expected;
+    let odd: Vec<String> = services
+        .iter()
+        .filter(odd)
+        .map(|s| format!("{} of {} of {}", s.arrived, s.expected, s.service))
+        .collect();
+    match odd.as_slice() {
+        [] if arrived == expected => arrived.to_string(),
+        [] => format!(
+            "{arrived} of {expected} arrived, {} dropped",
+            share(expected - arrived, expected)
+        ),
+        odd => odd.join(", "),
+    }
+}
+
+/// For instance `0.4 %`, never rounded to nothing.
+fn share(part: u64, of: u64) -> String {
+    let tenths = (part * 1000 + of / 2) / of;
+    match tenths {
+        0 => "less than 0.1 %".to_owned(),
+        _ => format!("{}.{} %", tenths / 10, tenths % 10),
+    }
+}
+
+fn why_missing(services: &[ServiceSpans]) -> Option<String> {
+    let missing: u64 = services.iter().map(|s| s.expected.saturating_sub(s.arrived)).sum();
+    (missing > 0).then(|| {
+        format!(
+            "why {missing} spans are missing: the agents dropped them, or requests that failed never made them"
+        )
+    })
+}
+
+fn foreign_claim(traced: &[(&str, u64)], window: &SpanWindow) -> Claim {
+    let mut foreign = window.spans.clone();
+    foreign.retain(|service, _| traced.iter().all(|(name, _)| name != service));
+    Claim {
+        claim: "collector: no other service sent spans".to_owned(),
+        expected: "none".to_owned(),
+        seen: if foreign.is_empty() { "none".to_owned() } else { listed(&foreign) },
+        holds: foreign.is_empty(),
+    }
+}
+
+fn listed(spans: &BTreeMap<String, u64>) -> String {
+    let text = |(service, count): (&String, &u64)| format!("{count} of {service}");
+    spans.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+fn whole_claim(requests: u64, whole: u64, window: &SpanWindow) -> Claim {
+    let traces: u64 = window.traces.iter().map(|group| group.traces).sum();
+    let mut claim =
+        at_least_claim("collector: traces came whole".to_owned(), requests.min(1), Some(whole));
+    claim.seen = format!("{whole} of {traces}");
+    claim
+}
+
+/// Whose child a span is, and whose span it is; no parent at the root.
+type Tie<'a> = (Option<&'a str>, &'a str);
+
+/// The spans of one request, by what they hang below.
+#[derive(Debug)]
+struct Shape<'a> {
+    ties: BTreeMap<Tie<'a>, u64>,
+}
+
+impl<'a> Shape<'a> {
+    /// An error says why it is not known.
+    fn new(deployment: &'a Deployment, traced: &[(&'a str, u64)]) -> Result<Self, String> {
+        let one = Expected::of(deployment, 1);
+        let is_traced = |name: &str| traced.iter().any(|(known, _)| *known == name);
+        let mut shape = Self { ties: BTreeMap::new() };
+        for &(service, each) in traced {
+            let from_load = u64::from(service == deployment.entry);
+            shape.add((None, service), from_load);
+            for caller in callers_of(deployment, service) {
+                let calls = one.calls(caller, service).least;
+                match &caller.program {
+                    _ if is_traced(&caller.name) => shape.add((Some(&caller.name), service), calls),
+                    // It makes no span, and the load gives it no context to pass on.
+                    Program::Gateway => shape.add((None, service), calls),
+                    _ => return Err(broken_by(&caller.name, service)),
+                }
+            }
+            let inner = each.saturating_sub(one.arrivals(service).least);
+            shape.add((Some(service), service), inner);
+        }
+        Ok(shape)
+    }
+
+    fn add(&mut self, tie: Tie<'a>, count: u64) {
+        if count > 0 {
+            *self.ties.entry(tie).or_default() += count;
+        }
+    }
+
+    /// Traces that came with all their spans.
+    fn whole(&self, window: &SpanWindow) -> u64 {
+        let whole = window.traces.iter().filter(|group| ties_of(group) == self.ties);
+        whole.map(|group| group.traces).sum()
+    }
+
+    /// One for each service, in the order of their names.
+    fn link_claims(&self, window: &SpanWindow) -> Vec<Claim> {
+        let services: BTreeSet<&str> = self.ties.keys().map(|(_, service)| *service).collect();
+        services.into_iter().map(|service| self.link_claim(service, window)).collect()
+    }
+
+    fn link_claim(&self, service: &str, window: &SpanWindow) -> Claim {
+        let below = |(parent, count): (Option<&str>, u64)| match parent {
+            None => format!("{count} at the root"),
+            Some(parent) => format!("{count} below {parent}"),
+        };
+        let expected: Vec<String> = links_of(&self.ties, service).map(below).collect();
+        let wrong = window.traces.iter().filter(|group| !self.fits(&ties_of(group), service));
+        let wrong: u64 = wrong.map(|group| group.traces).sum();
+        Claim {
+            claim: format!("{service}: its spans in a trace: {}", expected.join(", ")),
+            expected: "in every trace".to_owned(),
+            seen: match wrong {
+                0 => "in every trace".to_owned(),
+                wrong => format!("{wrong} traces have others"),
+            },
+            holds: wrong == 0,
+        }
+    }
+
+    /// Whether the spans of `service` in a trace are part of what a request leaves.
+    fn fits(&self, trace: &BTreeMap<Tie<'_>, u64>, service: &str) -> bool {
+        let placed = |(parent, count): (Option<&str>, u64)| {
+            parent == Some(MISSING) || count <= count_of(&self.ties, (parent, service))
+        };
+        links_of(trace, service).all(placed)
+            && count_of(trace, (Some(MISSING), service)) <= self.orphans(trace, service)
+    }
+
+    /// How many spans of `service` may have lost their parents: those that are not where they should be, and
+    /// that belong below a service of which spans are missing.
+    fn orphans(&self, trace: &BTreeMap<Tie<'_>, u64>, service: &str) -> u64 {
+        let lost = |parent: &str| total(trace, parent) < total(&self.ties, parent);
+        links_of(&self.ties, service)
+            .filter_map(|(parent, count)| Some((parent?, count)))
+            .filter(|(parent, _)| lost(parent))
+            .map(|(parent, count)| count.saturating_sub(count_of(trace, (Some(parent), service))))
+            .sum()
+    }
+}
+
+fn broken_by(caller: &str, service: &str) -> String {
+    format!("whose children the spans are: {service} is called by {caller}, which leaves no spans")
+}
+
+fn ties_of(group: &TraceGroup) -> BTreeMap<Tie<'_>, u64> {
+    let mut ties = BTreeMap::new();
+    for link in &group.links {
+        let (key, count) = ((link.parent.as_deref(), link.service.as_str()), link.count);
+        *ties.entry(key).or_default() += count;
+    }
+    ties
+}
+
+fn links_of<'a>(
+    ties: &BTreeMap<Tie<'a>, u64>,
+    service: &str,
+) -> impl Iterator<Item = (Option<&'a str>, u64)> {
+    ties.iter()
+        .filter(move |((_, of), _)| *of == service)
+        .map(|((parent, _), count)| (*parent, *count))
+}
+
+fn count_of(ties: &BTreeMap<Tie<'_>, u64>, tie: Tie<'_>) -> u64 {
+    ties.get(&tie).copied().unwrap_or(0)
+}
+
+fn total(ties: &BTreeMap<Tie<'_>, u64>, service: &str) -> u64 {
+    links_of(ties, service).map(|(_, count)| count).sum()
+}
