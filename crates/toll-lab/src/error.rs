@@ -64,6 +64,15 @@ pub enum LabError {
     /// The deployment has a service of the Spring runtime, which has not been built.
     #[error("the Spring form of the built-in service has not been built")]
     SpringMissing,
+    /// The deployment has a part of the Petclinic, which has not been built.
+    #[error("the Petclinic's {part} has not been built")]
+    PetclinicMissing {
+        /// `gateway` or `vets`.
+        part: &'static str,
+    },
+    /// The deployment has the OpenTelemetry Java agent, and there is no jar of it.
+    #[error("there is no OpenTelemetry Java agent")]
+    AgentMissing,
     /// The cluster that databases are copies of.
     #[error("cannot make a PostgreSQL cluster: {message}")]
     Cluster {
@@ -197,9 +206,11 @@ impl LabError {
             }
             Self::EnvoyMissing => "run `toll doctor`: it says how to get Envoy",
             Self::PostgresMissing => "run `toll doctor --fetch`: it brings PostgreSQL",
+            Self::PetclinicMissing { .. } => "run `toll doctor`: it says how to get it",
             Self::JavaMissing | Self::SpringMissing => {
-                "run `toll doctor`: it says how to get it; or choose `--runtime native`"
+                "run `toll doctor`: it says how to get it; built-in services do without by `--runtime native`"
             }
+            Self::AgentMissing => "run `toll doctor --fetch`: it brings the agent",
             Self::Database { .. } => {
                 "correct the database's `seed` or `written` in the study, or see its log in the run's directory"
             }

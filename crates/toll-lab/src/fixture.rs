@@ -22,14 +22,6 @@ pub(crate) fn in_mesh(deployment: Deployment) -> Deployment {
     Deployment { name: "istio".into(), data_plane, ..deployment }
 }
 
-/// The behaviour of a service that is known to be built in.
-pub(crate) fn built_in(service: &Service) -> BuiltIn {
-    match &service.program {
-        Program::BuiltIn(behaviour) => behaviour.clone(),
-        other => panic!("{other:?} is not built in"),
-    }
-}
-
 fn service(name: &str, port: u16, calls: &[&str]) -> Service {
     let behaviour = BuiltIn {
         runtime: Runtime::Native,

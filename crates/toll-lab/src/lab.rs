@@ -86,6 +86,17 @@ impl Lab {
         }
     }
 
+    /// What the report's manifest says about how this lab starts the programs of `deployment`, in order.
+    ///
+    /// # Errors
+    /// When the deployment asks for what the lab does not have.
+    pub fn facts_of(&self, deployment: &Deployment) -> Result<Vec<(String, String)>, LabError> {
+        match self {
+            Self::Local(lab) => lab.facts_of(deployment),
+            Self::Fake(_) => Ok(Vec::new()),
+        }
+    }
+
     /// What a report from this lab cannot show, one sentence each.
     pub fn lacks(&self) -> Vec<String> {
         match self {

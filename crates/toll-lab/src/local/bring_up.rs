@@ -15,12 +15,14 @@ use std::time::{Duration, Instant};
 
 use super::environment::{LocalEnvironment, Program, file_stem, load_generator};
 use super::isolation::{Isolation, Reason};
+use super::jvm::{self, Jvm};
 use super::namespace::Namespace;
 use super::place::{Place, User};
 use super::probe::{Outcome, Speech, probe};
 use super::{cgroups, closed_above, network, ports, tools, topology};
+use crate::data_plane::agent::Launch;
 use crate::data_plane::{self, ProxyPlan, issue_identities, proxy_plans};
-use crate::deployment::{self, Runtime, Service};
+use crate::deployment::{self, Service};
 use crate::{Component, LabError, Role};
 
 /// How long the components may take to become ready, once the databases and proxies and once the services: on
@@ -29,19 +31,6 @@ const LONGEST_START: Duration = Duration::from_secs(120);
 
 /// How often readiness is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-
-/// What the Spring service's JVM is started with.
-const JVM_FLAGS: [&str; 5] = [
-    // A heap of one size: neither its growth nor the machine's memory decides what is measured.
-    "-Xms256m",
-    "-Xmx256m",
-    // What a JVM chooses by itself in a pod of one core; by name, so that every machine runs the same collector.
-    "-XX:+UseSerialGC",
-    // Else its counters stay behind in /tmp when it is killed.
-    "-XX:-UsePerfData",
-    // A component that has ended invalidates the trial; one that limps would be measured.
-    "-XX:+ExitOnOutOfMemoryError",
-];
 
 impl LocalEnvironment {
     /// Makes the folder, the load's cgroup and, above loopback, the pods' network.
@@ -166,56 +155,78 @@ impl LocalEnvironment {
         self.start(Program { component, command, path: envoy.to_owned(), user, pod })
     }
 
-    /// Starts what is neither a proxy nor a database.
-    pub(super) fn start_services(&mut self) -> Result<(), LabError> {
+    /// Starts the collector of spans, if there is one: agents look for it as soon as they start.
+    pub(super) fn start_collector(&mut self) -> Result<(), LabError> {
+        let Some(socket) = self.collector_socket() else { return Ok(()) };
         let deployment = self.deployment.clone();
         for (index, (pod, service)) in deployment.pods().into_iter().enumerate() {
-            let (path, command) = match &service.program {
-                deployment::Program::BuiltIn(behaviour) => {
-                    self.built_in(&pod, service, behaviour)?
-                }
-                deployment::Program::Command(argv) => self.users_own(&pod, service, argv)?,
-                deployment::Program::Gateway
-                | deployment::Program::Postgres(_)
-                | deployment::Program::Petclinic(_)
-                | deployment::Program::Collector => continue,
-            };
+            if !matches!(service.program, deployment::Program::Collector) {
+                continue;
+            }
+            let at = SocketAddrV4::new(topology::listen_ip(self.topology.capture), service.port);
+            let (path, mut command) = of_toll(&self.options.collector);
+            command.arg("--listen").arg(at.to_string()).arg("--admin").arg(&socket);
+            let component = Component { role: Role::Collector, pod };
+            self.start(Program { component, command, path, user: User::Caller, pod: index })?;
+        }
+        Ok(())
+    }
+
+    /// Starts the application's own programs.
+    pub(super) fn start_services(&mut self) -> Result<(), LabError> {
+        let deployment = self.deployment.clone();
+        let launches = self.agent_launches()?;
+        for (index, (pod, service)) in deployment.pods().into_iter().enumerate() {
+            let Some((path, mut command)) = self.program(&pod, service)? else { continue };
+            let launch = launches.iter().find(|(of, _)| *of == pod).map(|(_, launch)| launch);
+            for (path, text) in launch.iter().flat_map(|launch| &launch.files) {
+                write(path, text)?;
+            }
+            jvm::equip(&mut command, &service.program, launch, std::env::vars_os());
             let component = Component { role: Role::Application, pod };
             self.start(Program { component, command, path, user: User::Caller, pod: index })?;
         }
         Ok(())
     }
 
-    fn built_in(
+    fn agent_launches(&self) -> Result<Vec<(String, Launch)>, LabError> {
+        let opentelemetry = self.options.opentelemetry.as_deref();
+        jvm::launches(&self.deployment, &self.topology, opentelemetry, &self.folder)
+    }
+
+    /// What runs in the pod; none when that is no program of the application's own.
+    fn program(
         &self,
         pod: &str,
         service: &Service,
-        behaviour: &deployment::BuiltIn,
-    ) -> Result<(PathBuf, Command), LabError> {
-        let config = self.folder.join(format!("{pod}.service.json"));
-        let played = (service, behaviour);
-        let text = topology::service_config(&self.deployment, &self.topology, pod, played)?;
-        fs::write(&config, text)
-            .map_err(|source| LabError::Write { path: config.clone(), source })?;
-        let (path, mut command) = match behaviour.runtime {
-            Runtime::Native => self.native(),
-            Runtime::Spring => self.jvm()?,
+    ) -> Result<Option<(PathBuf, Command)>, LabError> {
+        Ok(match &service.program {
+            deployment::Program::BuiltIn(_) | deployment::Program::Petclinic(_) => {
+                Some(self.tolls_own(pod, service)?)
+            }
+            deployment::Program::Command(argv) => Some(self.users_own(pod, service, argv)?),
+            deployment::Program::Gateway
+            | deployment::Program::Postgres(_)
+            | deployment::Program::Collector => None,
+        })
+    }
+
+    fn tolls_own(&self, pod: &str, service: &Service) -> Result<(PathBuf, Command), LabError> {
+        let (path, mut command) = match Jvm::of(&service.program, &self.options)? {
+            Some(jvm) => self.java(&jvm)?,
+            None => of_toll(&self.options.service),
         };
+        let config = self.folder.join(topology::config_name(pod));
+        let text = topology::config(&self.deployment, &self.topology, pod, service)?;
+        write(&config, &text.unwrap_or_default())?;
         command.arg("--config").arg(config);
         Ok((path, command))
     }
 
-    fn native(&self) -> (PathBuf, Command) {
-        let mut command = Command::new(&self.options.service[0]);
-        command.args(&self.options.service[1..]);
-        (PathBuf::from(&self.options.service[0]), command)
-    }
-
-    fn jvm(&self) -> Result<(PathBuf, Command), LabError> {
+    fn java(&self, jvm: &Jvm) -> Result<(PathBuf, Command), LabError> {
         let java = self.options.java.clone().ok_or(LabError::JavaMissing)?;
-        let spring = self.options.spring.as_ref().ok_or(LabError::SpringMissing)?;
         let mut command = Command::new(&java);
-        command.args(JVM_FLAGS).args(class_archive(spring)).arg("-jar").arg(spring);
+        command.args(jvm.arguments(&self.folder));
         Ok((java, command))
     }
 
@@ -313,14 +324,16 @@ pub(super) fn inside(pod: &Namespace) -> Place {
     Place { namespace: Some(pod.clone()), ..Place::default() }
 }
 
-/// The JVM's flag for the archive of the jar's classes, if set-up has made one; without it a JVM starts later.
-fn class_archive(jar: &Path) -> Option<OsString> {
-    let archive = jar.with_extension("jsa");
-    archive.is_file().then(|| {
-        let mut flag = OsString::from("-XX:SharedArchiveFile=");
-        flag.push(&archive);
-        flag
-    })
+/// One of toll's own programs, with its first arguments.
+fn of_toll(words: &[OsString]) -> (PathBuf, Command) {
+    let (program, arguments) = words.split_first().expect("toll names its own programs");
+    let mut command = Command::new(program);
+    command.args(arguments);
+    (PathBuf::from(program), command)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), LabError> {
+    fs::write(path, text).map_err(|source| LabError::Write { path: path.to_owned(), source })
 }
 
 /// `TOLL_CALL_` and the service's name in capitals.

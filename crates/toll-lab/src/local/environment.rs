@@ -11,7 +11,7 @@ use super::namespace::Namespace;
 use super::place::{Place, User};
 use super::process::{Launcher, Process};
 use super::proof::OpenProof;
-use super::{Isolation, LocalLab, cgroups, cpu_set, pinning::Pinning, topology};
+use super::{Isolation, LocalLab, cgroups, cpu_set, jvm, pinning::Pinning, topology};
 use crate::data_plane::{PROXY_UID, ProxyPlan, Topology};
 use crate::deployment::{self, Deployment};
 use crate::lab::LocalOptions;
@@ -132,6 +132,11 @@ impl LocalEnvironment {
 
     pub(crate) fn sample(&mut self) -> Sample {
         self.sampler.sample()
+    }
+
+    /// Where the collector of spans takes questions, in a deployment that has one.
+    pub(super) fn collector_socket(&self) -> Option<PathBuf> {
+        jvm::collector_socket(&self.deployment, &self.folder)
     }
 
     /// Starts the load program in the load's pod.

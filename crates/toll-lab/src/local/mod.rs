@@ -8,6 +8,7 @@ mod cgroups;
 mod database;
 mod environment;
 mod isolation;
+mod jvm;
 mod ledger;
 mod load;
 mod namespace;
@@ -25,6 +26,7 @@ mod template;
 mod tools;
 mod topology;
 
+use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,8 +36,9 @@ use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 
 use crate::LabError;
-use crate::data_plane::proxy_plans;
-use crate::deployment::{Deployment, Program, Runtime};
+use crate::data_plane::agent::Launch;
+use crate::data_plane::{Topology, proxy_plans};
+use crate::deployment::{Deployment, Program, Service};
 use crate::lab::{LocalOptions, Rendered};
 use crate::sampler::{Hierarchies, Source};
 
@@ -43,6 +46,7 @@ use crate::sampler::{Hierarchies, Source};
 pub(crate) use cgroups::remove as remove_cgroup;
 pub(crate) use environment::LocalEnvironment;
 pub use isolation::{Isolation, Reason, survey};
+use jvm::Jvm;
 pub(crate) use load::LocalLoad;
 use pinning::Pinning;
 pub use ports::Holder;
@@ -114,18 +118,52 @@ impl LocalLab {
         let topology = topology::plan(deployment, self.isolation, 15_101..);
         let mut files = Vec::new();
         for (pod, service) in deployment.pods() {
-            if let Program::BuiltIn(behaviour) = &service.program {
-                let played = (service, behaviour);
-                let text = topology::service_config(deployment, &topology, &pod, played)?;
-                files.push(Rendered { name: format!("{pod}.service.json"), text });
-            }
+            let config = topology::config(deployment, &topology, &pod, service)?;
+            let config = config.map(|text| Rendered { name: topology::config_name(&pod), text });
+            files.extend(config);
         }
-        for plan in proxy_plans(deployment, &topology, Path::new("/run/toll/lab"))? {
+        for (pod, launch) in self.example_launches(deployment, &topology)? {
+            let texts = jvm::in_words(&pod, &launch).into_iter();
+            files.extend(texts.map(|(name, text)| Rendered { name, text }));
+        }
+        for plan in proxy_plans(deployment, &topology, Path::new(EXAMPLE_FOLDER))? {
             files.push(Rendered { name: plan.config_name, text: plan.config });
             let redirect = plan.redirect.into_iter();
             files.extend(redirect.map(|text| Rendered { name: format!("{}.nft", plan.pod), text }));
         }
+        // Replicas of a service share an agent's files.
+        let mut names = HashSet::new();
+        files.retain(|file| names.insert(file.name.clone()));
         Ok(files)
+    }
+
+    /// What an agent adds, with an example of a folder and, where none was looked for, of the agent's jar.
+    fn example_launches(
+        &self,
+        deployment: &Deployment,
+        topology: &Topology,
+    ) -> Result<Vec<(String, Launch)>, LabError> {
+        let jar = self.options.opentelemetry.as_deref().unwrap_or(Path::new(jvm::EXAMPLE_AGENT));
+        jvm::launches(deployment, topology, Some(jar), Path::new(EXAMPLE_FOLDER))
+    }
+
+    /// What the JVMs of `deployment` are started with, and the programs that an agent is in, in order.
+    pub(crate) fn facts_of(
+        &self,
+        deployment: &Deployment,
+    ) -> Result<Vec<(String, String)>, LabError> {
+        let flags = |service: &Service| {
+            let flags = jvm::flags_of(&service.program)?;
+            Some((format!("JVM flags of {}", service.name), flags.join(" ")))
+        };
+        let mut facts: Vec<_> = deployment.services.iter().filter_map(flags).collect();
+        let topology = topology::plan(deployment, self.isolation, 15_101..);
+        for (pod, launch) in self.example_launches(deployment, &topology)? {
+            let texts = jvm::in_words(&pod, &launch);
+            let lines: Vec<_> = texts.iter().flat_map(|(_, text)| text.lines()).collect();
+            facts.push((format!("agent of {pod}"), lines.join(" ")));
+        }
+        Ok(facts)
     }
 
     /// Brings `deployment` up and waits until it answers. What was made is removed when a step fails.
@@ -143,7 +181,8 @@ impl LocalLab {
             environment.start_databases(&template)?;
         }
         environment.start_proxies()?;
-        // Services find their database, and the proxies in between, when they start.
+        environment.start_collector()?;
+        // Services find their database, the proxies in between and the collector when they start.
         environment.await_ready()?;
         environment.seed_databases()?;
         environment.start_services()?;
@@ -179,16 +218,24 @@ impl LocalLab {
         let options = &self.options;
         let proxies = deployment.data_plane.has_sidecars()
             || needs(deployment, |program| matches!(program, Program::Gateway));
-        let spring = needs(deployment, is_spring);
         match () {
-            () if proxies && options.envoy.is_none() => Err(LabError::EnvoyMissing),
+            () if proxies && options.envoy.is_none() => return Err(LabError::EnvoyMissing),
             () if needs(deployment, Program::is_database) && options.postgres.is_none() => {
-                Err(LabError::PostgresMissing)
+                return Err(LabError::PostgresMissing);
             }
-            () if spring && options.java.is_none() => Err(LabError::JavaMissing),
-            () if spring && options.spring.is_none() => Err(LabError::SpringMissing),
-            () => Ok(()),
+            () if jvm::has_opentelemetry(deployment) && options.opentelemetry.is_none() => {
+                return Err(LabError::AgentMissing);
+            }
+            () => {}
         }
+        for service in &deployment.services {
+            let on_jvm = jvm::flags_of(&service.program).is_some();
+            if on_jvm && options.java.is_none() {
+                return Err(LabError::JavaMissing);
+            }
+            Jvm::of(&service.program, options)?;
+        }
+        Ok(())
     }
 
     /// What pods without networks of their own take from the host.
@@ -198,24 +245,24 @@ impl LocalLab {
             let (service, replicas) = (many.name.clone(), many.replicas);
             return Err(LabError::ReplicasNeedPods { service, replicas });
         }
-        let taken = |port| !ports::is_free(port);
-        match services.iter().find(|service| taken(service.port)) {
-            Some(service) => Err(LabError::PortInUse {
-                port: service.port,
-                service: service.name.clone(),
-                holder: ports::holder(service.port),
-            }),
+        let ports = services.iter().flat_map(|service| {
+            let metrics = service.metrics.iter().map(|metrics| metrics.port);
+            std::iter::once(service.port).chain(metrics).map(|port| (service.name.clone(), port))
+        });
+        match ports.into_iter().find(|(_, port)| !ports::is_free(*port)) {
+            Some((service, port)) => {
+                Err(LabError::PortInUse { port, service, holder: ports::holder(port) })
+            }
             None => Ok(()),
         }
     }
 }
 
+/// Stands for an environment's folder where nothing is started.
+const EXAMPLE_FOLDER: &str = "/run/toll/lab";
+
 fn needs(deployment: &Deployment, which: impl Fn(&Program) -> bool) -> bool {
     deployment.services.iter().any(|service| which(&service.program))
-}
-
-fn is_spring(program: &Program) -> bool {
-    matches!(program, Program::BuiltIn(built_in) if built_in.runtime == Runtime::Spring)
 }
 
 /// The folder above `path` that not every user can enter.

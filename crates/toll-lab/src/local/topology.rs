@@ -11,7 +11,7 @@ use crate::LabError;
 use crate::data_plane::{
     Bypass, Capture, INBOUND_PORT, OUTBOUND_PORT, PROXY_MARK, PROXY_UID, PodAddresses, Topology,
 };
-use crate::deployment::{BuiltIn, Deployment, Queries, Service};
+use crate::deployment::{BuiltIn, Deployment, Program, Queries, Service};
 
 /// Where everything of `deployment` listens.
 ///
@@ -102,6 +102,19 @@ pub(crate) fn pod_front(topology: &Topology, pod: &PodAddresses) -> SocketAddrV4
     SocketAddrV4::new(pod.ip, port)
 }
 
+/// Where agents send their spans: to the collector of the deployment.
+///
+/// # Errors
+/// When it has none.
+pub(crate) fn collector(
+    deployment: &Deployment,
+    topology: &Topology,
+) -> Result<SocketAddrV4, LabError> {
+    let is_collector = |service: &&Service| matches!(service.program, Program::Collector);
+    let collector = deployment.services.iter().find(is_collector);
+    front(topology, collector.map_or("collector", |service| &service.name))
+}
+
 /// Where `caller`, a pod, connects to call `callee`, a service: all its pods, to be taken in turn.
 ///
 /// # Errors
@@ -170,17 +183,68 @@ struct StallConfig {
     lasting_ms: u64,
 }
 
-/// The configuration of a built-in service in `pod`, JSON.
+/// The configuration file of a part of the Petclinic.
+#[derive(Debug, Serialize)]
+struct PetclinicConfig<'a> {
+    name: &'a str,
+    listen: SocketAddrV4,
+    calls: Vec<CallConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<SocketAddrV4>,
+}
+
+/// Name of the file that holds [`config`].
+pub(crate) fn config_name(pod: &str) -> String {
+    format!("{pod}.service.json")
+}
+
+/// The configuration of what plays `service` in `pod`, JSON; none when it is not toll's.
 ///
 /// # Errors
 /// When it calls a service that is not there.
-pub(crate) fn service_config(
+pub(crate) fn config(
+    deployment: &Deployment,
+    topology: &Topology,
+    pod: &str,
+    service: &Service,
+) -> Result<Option<String>, LabError> {
+    match &service.program {
+        Program::BuiltIn(behaviour) => {
+            service_config(deployment, topology, pod, (service, behaviour)).map(Some)
+        }
+        Program::Petclinic(_) => petclinic_config(deployment, topology, pod, service).map(Some),
+        Program::Command(_) | Program::Gateway | Program::Postgres(_) | Program::Collector => {
+            Ok(None)
+        }
+    }
+}
+
+fn petclinic_config(
+    deployment: &Deployment,
+    topology: &Topology,
+    pod: &str,
+    service: &Service,
+) -> Result<String, LabError> {
+    let at = |port| SocketAddrV4::new(listen_ip(topology.capture), port);
+    Ok(json(&PetclinicConfig {
+        name: &service.name,
+        listen: at(service.port),
+        calls: http_calls(deployment, topology, pod, service)?,
+        metrics: service.metrics.as_ref().map(|metrics| at(metrics.port)),
+    }))
+}
+
+fn json(config: &impl Serialize) -> String {
+    serde_json::to_string_pretty(config).expect("plain fields always have a JSON form") + "\n"
+}
+
+fn service_config(
     deployment: &Deployment,
     topology: &Topology,
     pod: &str,
     (service, behaviour): (&Service, &BuiltIn),
 ) -> Result<String, LabError> {
-    let config = ServiceConfig {
+    Ok(json(&ServiceConfig {
         name: &service.name,
         listen: SocketAddrV4::new(listen_ip(topology.capture), service.port),
         calls: http_calls(deployment, topology, pod, service)?,
@@ -193,8 +257,7 @@ pub(crate) fn service_config(
             every_ms: whole(stall.every.as_millis()),
             lasting_ms: whole(stall.lasting.as_millis()),
         }),
-    };
-    Ok(serde_json::to_string_pretty(&config).expect("plain fields always have a JSON form") + "\n")
+    }))
 }
 
 fn http_calls(
@@ -337,8 +400,7 @@ mod tests {
         let topology = plan(deployment, Isolation::Pods, []);
         let pods = deployment.pods();
         let (_, service) = pods.iter().find(|(name, _)| name == pod).unwrap();
-        let behaviour = crate::fixture::built_in(service);
-        service_config(deployment, &topology, pod, (service, &behaviour)).unwrap()
+        config(deployment, &topology, pod, service).unwrap().unwrap()
     }
 
     fn local(port: u16) -> SocketAddrV4 {
