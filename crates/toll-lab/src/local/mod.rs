@@ -3,6 +3,8 @@
 //! Chooses an isolation level, makes the pods, starts the services and their sidecars, samples them, and
 //! removes all of it. What the sidecars are told, and what their counters prove, is `data_plane`'s.
 
+mod agents;
+mod arrivals;
 mod bring_up;
 mod cgroups;
 mod database;

@@ -48,6 +48,12 @@ impl Processes {
         Ok(self.occupants(pod.identity()?, own.as_raw()))
     }
 
+    /// The processes of a pod whose program is `own`.
+    pub(crate) fn of(&self, own: Pid) -> impl Iterator<Item = Pid> {
+        let pids = self.0.keys().filter(move |pid| self.belongs_to(own.as_raw(), **pid));
+        pids.map(|pid| Pid::from_raw(*pid))
+    }
+
     fn occupants(&self, network: Network, own: i32) -> Occupants {
         let inside = || self.0.iter().filter(|(_, process)| process.network == network);
         let foreign = inside().filter(|(pid, _)| !self.belongs_to(own, **pid));

@@ -3,7 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use super::agents::{self, jvms};
+use super::arrivals::Arrivals;
 use super::bring_up::inside;
 use super::environment::LocalEnvironment;
 use super::namespace::Namespace;
@@ -12,12 +18,17 @@ use super::place::Place;
 use super::probe::{Answer, Outcome, Speech, probe};
 use super::process::Process;
 use super::topology;
+use crate::data_plane::agent::{batch_delay, jar};
+use crate::data_plane::collector::{self, SpanWindow};
 use crate::data_plane::{
-    self, Occupants, PathReport, Plaintext, ProxyCounters, Sight, Walk, Window, prove_bare,
-    prove_sidecars,
+    self, Jvm, Occupants, PathReport, Plaintext, ProxyCounters, Sight, Walk, Window, prove_agent,
+    prove_bare, prove_sidecars,
 };
-use crate::deployment::DataPlane;
-use crate::{LabError, Proof, Traffic};
+use crate::deployment::{DataPlane, JavaAgent};
+use crate::{LabError, Proof, Role, Traffic};
+
+/// How often the collector is asked for spans that are on their way.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What was seen before the window.
 #[derive(Debug)]
@@ -33,32 +44,65 @@ struct Reports {
 }
 
 impl LocalEnvironment {
-    /// Sends all probes before it reads the counters, so that none is in the window.
+    /// Sends all probes before it reads the counters, so that none is in the window. Spans are not waited for:
+    /// the collector keeps none that began before its own window.
     pub(crate) fn open_proof(&mut self) -> Result<(), LabError> {
         let plaintext = self.plaintext()?;
         let reports = self.reports()?;
         let counters = self.counters()?;
         self.proof = Some(OpenProof { plaintext, before: self.sight(reports, counters)? });
+        if let Some(socket) = self.collector_socket() {
+            collector::open_window(&socket)?;
+        }
         Ok(())
     }
 
     /// Reads the counters before it probes again, and judges.
     pub(crate) fn close_proof(&mut self, traffic: Traffic) -> Result<Proof, LabError> {
         let open = self.proof.take().ok_or(LabError::ProofNotOpen)?;
+        let spans = self.spans(&traffic)?;
         let counters = self.counters()?;
         let after = self.sight(self.reports()?, counters)?;
-        let deployment = &self.deployment;
         let window = Window {
-            deployment,
+            deployment: &self.deployment,
             traffic: &traffic,
             before: &open.before,
             after: &after,
-            spans: None,
+            spans: spans.as_ref(),
         };
-        Ok(match self.deployment.data_plane {
-            DataPlane::Bare | DataPlane::Agent(_) => prove_bare(&window, &self.topology),
+        Ok(match &self.deployment.data_plane {
+            DataPlane::Bare => prove_bare(&window, &self.topology),
+            DataPlane::Agent(agent) => {
+                let jar = agents::resolved(jar(agent, self.options.opentelemetry.as_deref())?);
+                prove_agent(&window, &self.topology, &jar)
+            }
             DataPlane::Sidecar { .. } => prove_sidecars(&window, &open.plaintext),
         })
+    }
+
+    /// What the collector got; with an agent, once all that is on its way has arrived.
+    fn spans(&self, traffic: &Traffic) -> Result<Option<SpanWindow>, LabError> {
+        let Some(socket) = self.collector_socket() else { return Ok(None) };
+        if let DataPlane::Agent(agent) = &self.deployment.data_plane {
+            self.await_spans(agent, &socket, traffic)?;
+        }
+        Ok(Some(collector::window(&socket)?))
+    }
+
+    fn await_spans(
+        &self,
+        agent: &JavaAgent,
+        socket: &Path,
+        traffic: &Traffic,
+    ) -> Result<(), LabError> {
+        let each: u64 = traffic.spans.values().sum();
+        let expected = (each > 0).then_some(each * traffic.requests);
+        let mut arrivals = Arrivals::new(expected, batch_delay(agent), Instant::now());
+        let interrupted = || self.options.interrupt.load(Ordering::Relaxed);
+        while !arrivals.are_over(collector::counts(socket)?, Instant::now()) && !interrupted() {
+            thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
     }
 
     fn sight(
@@ -73,7 +117,7 @@ impl LocalEnvironment {
             occupants: self.occupants()?,
             databases: self.database_sights()?,
             replicas: reports.replicas,
-            jvms: BTreeMap::new(),
+            jvms: self.jvms()?,
         })
     }
 
@@ -143,6 +187,16 @@ impl LocalEnvironment {
             Ok((name.clone(), inside))
         };
         self.bare_pods().map(look).collect()
+    }
+
+    /// The JVMs in each pod of the application, where anybody takes their spans.
+    fn jvms(&self) -> Result<BTreeMap<String, Vec<Jvm>>, LabError> {
+        if self.collector_socket().is_none() {
+            return Ok(BTreeMap::new());
+        }
+        let processes = Processes::now().map_err(LabError::Namespaces)?;
+        let programs = self.components.iter().filter(|(c, _)| c.role == Role::Application);
+        Ok(programs.map(|(c, process)| (c.pod.clone(), jvms(&processes, process.pid))).collect())
     }
 
     /// The pods of a bare deployment that have a network of their own: name, network and program, which is a

@@ -7,13 +7,13 @@
 
 use std::net::SocketAddr;
 
-use super::Manner;
+use super::{BATCH_DELAY_MS, Manner};
 
 /// Where its HTTP sender posts spans, and the collector takes them.
 const SPANS_PATH: &str = "/application-tracing-log";
 
 /// Milliseconds after which spans are sent at the latest; its own choice is 1000.
-const BATCH_DELAY: &str = "500";
+pub(super) const BATCH_DELAY: &str = "reporter.tracing.output.messageTimeout";
 
 /// How it is told who it is and where the collector is.
 pub(super) fn manner(service: &str, collector: SocketAddr) -> Manner {
@@ -31,7 +31,7 @@ pub(super) fn manner(service: &str, collector: SocketAddr) -> Manner {
             ("reporter.outputServer.appendType", "http"),
             ("reporter.tracing.sender.enabled", "true"),
             ("reporter.tracing.sender.appendType", "http"),
-            ("reporter.tracing.output.messageTimeout", BATCH_DELAY),
+            (BATCH_DELAY, &BATCH_DELAY_MS.to_string()),
             // The file in the jar samples 100 traces a second; this is all of them.
             ("observability.tracings.sampledType", "counting"),
             ("observability.tracings.sampled", "1"),

@@ -10,6 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use super::DataPlaneError;
 use crate::deployment::{AgentKind, JavaAgent};
@@ -22,6 +23,10 @@ mod tests;
 
 /// The variable that every JVM takes options from.
 const OPTIONS: &str = "JAVA_TOOL_OPTIONS";
+
+/// Milliseconds after which an agent sends its spans at the latest, unless a study says otherwise: the spans of a
+/// trial are to arrive soon after it.
+const BATCH_DELAY_MS: u64 = 500;
 
 /// What the JVMs of one service are started with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +91,16 @@ pub(crate) fn jar<'a>(
         AgentKind::OpenTelemetry => opentelemetry.ok_or(DataPlaneError::AgentJarMissing),
         AgentKind::EaseAgent { jar } => Ok(jar),
     }
+}
+
+/// How long the agent keeps a span at most before it sends it.
+pub(crate) fn batch_delay(agent: &JavaAgent) -> Duration {
+    let setting = match agent.kind {
+        AgentKind::OpenTelemetry => opentelemetry::BATCH_DELAY,
+        AgentKind::EaseAgent { .. } => easeagent::BATCH_DELAY,
+    };
+    let asked = agent.settings.get(setting).and_then(|value| value.trim().parse().ok());
+    Duration::from_millis(asked.unwrap_or(BATCH_DELAY_MS))
 }
 
 impl Launch {

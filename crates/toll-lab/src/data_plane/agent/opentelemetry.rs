@@ -5,11 +5,10 @@
 
 use std::net::SocketAddr;
 
-use super::Manner;
+use super::{BATCH_DELAY_MS, Manner};
 
-/// Milliseconds after which spans are sent at the latest: a trial's spans are to arrive soon after it. The agent's
-/// own choice is 5000.
-const BATCH_DELAY: &str = "500";
+/// Milliseconds after which spans are sent at the latest; the agent's own choice is 5000.
+pub(super) const BATCH_DELAY: &str = "otel.bsp.schedule.delay";
 
 /// How it is told who it is and where the collector is.
 pub(super) fn manner(service: &str, collector: SocketAddr) -> Manner {
@@ -21,7 +20,7 @@ pub(super) fn manner(service: &str, collector: SocketAddr) -> Manner {
         ],
         defaults: vec![
             ("otel.exporter.otlp.protocol", "http/protobuf".to_owned()),
-            ("otel.bsp.schedule.delay", BATCH_DELAY.to_owned()),
+            (BATCH_DELAY, BATCH_DELAY_MS.to_string()),
         ],
         variables: &["OTEL_"],
     }

@@ -1,0 +1,127 @@
+//! Tells which tracing agents are in the JVMs of a pod: those that their options name, and those whose jars they
+//! hold open, as every JVM does with the jar of an agent that is in it.
+//!
+//! A process that cannot be looked at counts as no JVM, so that it proves nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use nix::unistd::Pid;
+
+use super::occupants::Processes;
+use crate::data_plane::Jvm;
+use crate::parts;
+
+/// Part of the path of the library that makes a process a JVM.
+const JVM_LIBRARY: &[u8] = b"/libjvm.so";
+
+/// The variables that a JVM takes options from.
+const OPTIONS: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
+
+/// How an option begins that puts an agent into a JVM; debuggers, which come by name, are none.
+const AGENTS: [&[u8]; 2] = [b"-javaagent:", b"-agentpath:"];
+
+/// The JVMs among the processes of `own`, the program of a pod.
+pub(crate) fn jvms(processes: &Processes, own: Pid) -> Vec<Jvm> {
+    processes.of(own).filter_map(|pid| look(Path::new(&format!("/proc/{pid}"))).ok()?).collect()
+}
+
+/// `process` is its folder in `/proc`.
+fn look(process: &Path) -> io::Result<Option<Jvm>> {
+    let maps = fs::read(process.join("maps"))?;
+    if !maps.windows(JVM_LIBRARY.len()).any(|bytes| bytes == JVM_LIBRARY) {
+        return Ok(None);
+    }
+    let folder = fs::read_link(process.join("cwd"))?;
+    let command = fs::read(process.join("cmdline"))?;
+    let environment = fs::read(process.join("environ"))?;
+    let options = [command_line_options(&command), environment_options(&environment)].concat();
+    let named = options.iter().filter_map(|option| agent(option));
+    let named = named.map(|jar| resolved(&folder.join(jar))).collect();
+    Ok(Some(Jvm { named, open: open_agents(&process.join("fd"))? }))
+}
+
+/// What stands before the application's own arguments.
+fn command_line_options(command_line: &[u8]) -> Vec<OsString> {
+    let words = command_line.split(|byte| *byte == 0).take_while(|word| *word != b"-jar");
+    words.map(|word| OsString::from_vec(word.to_owned())).collect()
+}
+
+fn environment_options(environment: &[u8]) -> Vec<OsString> {
+    let variables = environment.split(|byte| *byte == 0).filter_map(|variable| {
+        let (name, value) = variable.split_at(variable.iter().position(|byte| *byte == b'=')?);
+        OPTIONS.iter().any(|known| name == known.as_bytes()).then_some(&value[1..])
+    });
+    variables.flat_map(words).collect()
+}
+
+/// Words as a JVM splits them: at blanks that are not in quotes, and without an escape.
+fn words(text: &[u8]) -> Vec<OsString> {
+    let (mut words, mut word, mut quote) = (Vec::new(), Vec::new(), None);
+    for &byte in text {
+        match (byte, quote) {
+            (b'\'' | b'"', None) => quote = Some(byte),
+            (byte, Some(end)) if byte == end => quote = None,
+            (blank, None) if blank.is_ascii_whitespace() => words.push(std::mem::take(&mut word)),
+            (byte, _) => word.push(byte),
+        }
+    }
+    words.push(word);
+    words.into_iter().filter(|word| !word.is_empty()).map(OsString::from_vec).collect()
+}
+
+/// The file of an option that puts an agent into a JVM, without the agent's own argument.
+fn agent(option: &OsStr) -> Option<&Path> {
+    let rest = AGENTS.iter().find_map(|start| option.as_bytes().strip_prefix(*start))?;
+    let file = rest.split(|byte| *byte == b'=').next()?;
+    Some(Path::new(OsStr::from_bytes(file)))
+}
+
+/// The jars with an agent among the open files of a process, each once.
+fn open_agents(descriptors: &Path) -> io::Result<Vec<PathBuf>> {
+    let links = fs::read_dir(descriptors)?.flatten();
+    let files = links.filter_map(|link| fs::read_link(link.path()).ok());
+    let mut jars: Vec<PathBuf> =
+        files.filter(|file| file.extension().is_some_and(|end| end == "jar")).collect();
+    jars.sort();
+    jars.dedup();
+    jars.retain(|jar| parts::is_java_agent(jar));
+    Ok(jars)
+}
+
+/// The file itself, if it is there.
+pub(crate) fn resolved(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(options: Vec<OsString>) -> Vec<PathBuf> {
+        options.iter().filter_map(|option| agent(option)).map(Path::to_owned).collect()
+    }
+
+    #[test]
+    fn agents_are_named_before_the_applications_own_arguments() {
+        let line =
+            b"java\0-javaagent:/a.jar=x=y\0-agentlib:jdwp\0-jar\0app.jar\0-javaagent:/no.jar\0";
+        assert_eq!(named(command_line_options(line)), [Path::new("/a.jar")]);
+    }
+
+    #[test]
+    fn agents_are_named_by_the_variables_that_a_jvm_reads_quotes_included() {
+        let environment = b"HOME=/\0JAVA_TOOL_OPTIONS=-Xlog '-javaagent:/a b.jar'  -Dx=y\0\
+            MY_JAVA_TOOL_OPTIONS=-javaagent:/no.jar\0_JAVA_OPTIONS=\"-agentpath:/lib'.so=1\"\0";
+        let expected = [Path::new("/a b.jar"), Path::new("/lib'.so")];
+        assert_eq!(named(environment_options(environment)), expected);
+    }
+
+    #[test]
+    fn a_process_that_is_no_jvm_is_left_out() {
+        assert_eq!(look(Path::new("/proc/self")).unwrap(), None);
+    }
+}
