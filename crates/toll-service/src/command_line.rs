@@ -40,6 +40,18 @@ const QUERY_EXAMPLES: &str = r#"Example:
 Prints one line, the rows of the last statement, all values as texts:
   {"rows":[["1","abc",null]]}"#;
 
+const SCRAPE_EXAMPLES: &str = r#"Example:
+  toll-service scrape <<'END'
+  {"targets": [{"pod": "vets", "address": "10.77.0.3:9080", "path": "/metrics", "series": ["jvm_threads_current"]}]}
+  now
+  END
+
+The first line of stdin names the targets; each line after it, whatever it says, asks all of them once and is answered
+with one line, in the order of the targets:
+  [{"pod":"vets","at_ns":123,"series":{"value":{"jvm_threads_current":18.0}}}]
+  [{"pod":"vets","at_ns":456,"series":{"missing":"it answered 503 Service Unavailable"}}]
+`at_ns` is CLOCK_MONOTONIC when the target was asked. Ends with stdin."#;
+
 /// Plays a node of an application graph over HTTP/1.1
 #[derive(Debug, Parser)]
 #[command(name = "toll-service", version, after_help = EXAMPLES)]
@@ -66,6 +78,9 @@ enum Other {
     /// Runs SQL in turn over a PostgreSQL server's Unix socket
     #[command(after_help = QUERY_EXAMPLES)]
     Query(Query),
+    /// Reads series from Prometheus text endpoints each time a line comes in
+    #[command(after_help = SCRAPE_EXAMPLES)]
+    Scrape,
 }
 
 #[derive(Debug, Args)]
@@ -121,6 +136,7 @@ pub(crate) enum Command {
     Serve(Serve),
     Probe(Probe),
     Query(Query),
+    Scrape,
 }
 
 impl CommandLine {
@@ -128,6 +144,7 @@ impl CommandLine {
         match self.other {
             Some(Other::Probe(probe)) => Command::Probe(probe),
             Some(Other::Query(query)) => Command::Query(query),
+            Some(Other::Scrape) => Command::Scrape,
             None => Command::Serve(self.serve.expect("--config is required without a subcommand")),
         }
     }
@@ -166,6 +183,12 @@ mod tests {
     fn the_configuration_in_the_help_is_valid() {
         let start = EXAMPLES.find("  {\"name\"").unwrap();
         serde_json::from_str::<crate::config::Config>(&EXAMPLES[start..]).unwrap();
+    }
+
+    #[test]
+    fn the_targets_in_the_help_are_valid() {
+        let line = SCRAPE_EXAMPLES.lines().find(|line| line.contains("targets\":")).unwrap();
+        serde_json::from_str::<crate::scrape::Targets>(line).unwrap();
     }
 
     #[test]

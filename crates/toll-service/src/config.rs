@@ -88,7 +88,7 @@ impl Config {
     }
 }
 
-fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(crate) fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: FromStr<Err: Display>,

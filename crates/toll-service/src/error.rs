@@ -19,6 +19,8 @@ pub(crate) enum Error {
     NoDatabase { socket: PathBuf, source: tokio_postgres::Error },
     #[error("SQL number {number} failed: {}", root_cause(source))]
     Sql { number: usize, source: tokio_postgres::Error },
+    #[error("cannot understand the targets on the first line: {0}")]
+    TargetsInvalid(#[source] serde_json::Error),
 }
 
 impl Error {
@@ -38,6 +40,7 @@ impl Error {
                     .into(),
             ),
             Self::Sql { .. } => None,
+            Self::TargetsInvalid(_) => Some("`toll-service scrape --help` shows valid ones".into()),
         }
     }
 }

@@ -3,7 +3,8 @@
 //! Turns a configuration into a server that burns a set CPU time for each request, calls its neighbours, asks its
 //! PostgreSQL database and answers. On request it reports the path that a request took as the applications saw
 //! it. Two more commands each ask one thing and end: how a request in plain HTTP or a first message to a
-//! database ends, and what a database answers over its own socket. It counts requests but times none, and all
+//! database ends, and what a database answers over its own socket. A third looks at Prometheus endpoints as often as
+//! it is told to. It counts requests but times none, and all
 //! it knows of proxies is the headers by which they show themselves.
 #![deny(missing_docs)]
 
@@ -13,10 +14,12 @@ mod command_line;
 mod config;
 mod database;
 mod error;
+mod exposition;
 mod path_report;
 mod probe;
 mod query;
 mod request;
+mod scrape;
 mod server;
 mod service;
 mod stall;
@@ -24,6 +27,7 @@ mod work;
 
 use std::convert::Infallible;
 use std::ffi::OsString;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -49,6 +53,9 @@ fn obey(line: CommandLine) -> Result<ExitCode, Error> {
         Command::Serve(serve) => match play(&serve.config)? {},
         Command::Probe(probe) => ask(&probe).map(|()| ExitCode::SUCCESS),
         Command::Query(query) => run(&query).map(|()| ExitCode::SUCCESS),
+        Command::Scrape => {
+            scrape::run(io::stdin().lock(), io::stdout().lock()).map(|()| ExitCode::SUCCESS)
+        }
     }
 }
 

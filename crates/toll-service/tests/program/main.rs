@@ -8,4 +8,5 @@ mod postgres;
 mod probe;
 mod query;
 mod running;
+mod scrape;
 mod start_and_end;

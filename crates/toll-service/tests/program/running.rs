@@ -103,7 +103,7 @@ pub fn run(arguments: &[&str]) -> Output {
     program().args(arguments).output().expect("the program can be started")
 }
 
-fn program() -> Command {
+pub fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_toll-service"))
 }
 
