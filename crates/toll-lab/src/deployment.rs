@@ -58,6 +58,19 @@ pub struct Service {
     pub metrics: Option<Metrics>,
 }
 
+impl Service {
+    /// The TCP ports that each of its pods listens on.
+    pub(crate) fn ports(&self) -> impl Iterator<Item = u16> {
+        let of_metrics = self.metrics.iter().map(|metrics| metrics.port);
+        std::iter::once(self.port).chain(of_metrics)
+    }
+
+    /// The port on which it tells of itself and does nothing else.
+    pub(crate) fn port_of_metrics_alone(&self) -> Option<u16> {
+        self.metrics.as_ref().map(|metrics| metrics.port).filter(|port| *port != self.port)
+    }
+}
+
 /// A Prometheus text endpoint in the pods of a service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metrics {
@@ -65,8 +78,29 @@ pub struct Metrics {
     pub port: u16,
     /// Path, from the slash on.
     pub path: String,
-    /// Names of the series that are kept, each with all its labels.
+    /// Names of the series that are kept, each with all its labels; [`Metrics::OF_JVM`] when there are none.
     pub series: Vec<String>,
+}
+
+impl Metrics {
+    /// What the Prometheus Java client tells of its JVM, in the names of its version 1.
+    pub const OF_JVM: [&str; 7] = [
+        "process_cpu_seconds_total",
+        "jvm_memory_used_bytes",
+        "jvm_memory_pool_collection_used_bytes",
+        "jvm_gc_collection_seconds_sum",
+        "jvm_gc_collection_seconds_count",
+        "jvm_compilation_time_seconds_total",
+        "jvm_threads_current",
+    ];
+
+    /// Names of the series that are kept.
+    pub fn selected(&self) -> Vec<&str> {
+        match self.series.as_slice() {
+            [] => Self::OF_JVM.to_vec(),
+            series => series.iter().map(String::as_str).collect(),
+        }
+    }
 }
 
 /// What plays a service.

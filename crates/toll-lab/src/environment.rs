@@ -33,10 +33,20 @@ impl Environment {
         }
     }
 
-    /// The counters of all components and of the host, now.
+    /// The counters of all components and of the host, now, and after them what the pods' endpoints tell: for
+    /// the ends of a window. Waits for the endpoints, at most 1.5 s.
     pub fn sample(&mut self) -> Sample {
         match &mut self.0 {
             Kind::Local(environment) => environment.sample(),
+            Kind::Fake(environment) => environment.sample(),
+        }
+    }
+
+    /// The same without waiting, for samples that come often: endpoints are asked at most once a second, and the
+    /// next sample has what they told.
+    pub fn sample_in_passing(&mut self) -> Sample {
+        match &mut self.0 {
+            Kind::Local(environment) => environment.sample_in_passing(),
             Kind::Fake(environment) => environment.sample(),
         }
     }

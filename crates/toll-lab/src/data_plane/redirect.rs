@@ -14,12 +14,15 @@ const PRIORITY: i32 = -100;
 /// The script that sends a pod's TCP through its sidecar.
 ///
 /// Connections that were made before it is loaded keep their way (conntrack remembers it): load it before
-/// anything listens or calls.
-pub(super) fn script(bypass: Bypass) -> String {
+/// anything listens or calls. What comes in at `excluded` passes the sidecar by, as with Istio's annotation
+/// `excludeInboundPorts`.
+pub(super) fn script(bypass: Bypass, excluded: Option<u16>) -> String {
     let own = match bypass {
         Bypass::Uid(uid) => format!("meta skuid {uid}"),
         Bypass::Mark(mark) => format!("meta mark {mark:#x}"),
     };
+    let excluded =
+        excluded.map(|port| format!("\n    tcp dport {port} return")).unwrap_or_default();
     // nft 1.0.6 wants `meta l4proto tcp` in the very rule that redirects.
     format!(
         "\
@@ -34,7 +37,7 @@ table ip {TABLE} {{
     meta l4proto tcp redirect to :{OUTBOUND_PORT}
   }}
   chain prerouting {{
-    type nat hook prerouting priority {PRIORITY}; policy accept;
+    type nat hook prerouting priority {PRIORITY}; policy accept;{excluded}
     meta l4proto tcp redirect to :{INBOUND_PORT}
   }}
 }}
@@ -51,12 +54,17 @@ mod tests {
 
     #[test]
     fn the_sidecar_is_known_by_its_uid() {
-        insta::assert_snapshot!(script(Bypass::Uid(1337)));
+        insta::assert_snapshot!(script(Bypass::Uid(1337), None));
+    }
+
+    #[test]
+    fn a_port_can_be_reached_without_the_sidecar() {
+        insta::assert_snapshot!(script(Bypass::Uid(1337), Some(9080)));
     }
 
     #[test]
     fn the_sidecar_is_known_by_its_mark() {
-        insta::assert_snapshot!(script(Bypass::Mark(0x539)));
+        insta::assert_snapshot!(script(Bypass::Mark(0x539), None));
     }
 
     #[test]
@@ -67,7 +75,7 @@ mod tests {
             return;
         }
         for bypass in [Bypass::Uid(0), Bypass::Mark(0x539)] {
-            in_a_new_network(&["nft", "-f", "-"], &script(bypass)).unwrap();
+            in_a_new_network(&["nft", "-f", "-"], &script(bypass, Some(9080))).unwrap();
         }
     }
 

@@ -11,6 +11,7 @@ use super::namespace::Namespace;
 use super::place::{Place, User};
 use super::process::{Launcher, Process};
 use super::proof::OpenProof;
+use super::scraper::Scraper;
 use super::{Isolation, LocalLab, cgroups, cpu_set, jvm, pinning::Pinning, topology};
 use crate::data_plane::{PROXY_UID, ProxyPlan, Topology};
 use crate::deployment::{self, Deployment};
@@ -42,6 +43,8 @@ pub(crate) struct LocalEnvironment {
     pub(super) components: Vec<(Component, Arc<Process>)>,
     pub(super) load: Option<Arc<Process>>,
     pub(super) sampler: Sampler,
+    /// Only where a service has an endpoint.
+    pub(super) scraper: Option<Scraper>,
     pub(super) proof: Option<OpenProof>,
     pub(super) ledger: Ledger,
     pub(super) launcher: Launcher,
@@ -97,6 +100,7 @@ impl LocalEnvironment {
             components: Vec::new(),
             load: None,
             sampler: Sampler::open().map_err(LabError::HostCounters)?,
+            scraper: None,
             proof: None,
             ledger,
             launcher: Launcher::start().map_err(LabError::Ledger)?,
@@ -130,8 +134,17 @@ impl LocalEnvironment {
             .expect("the entry answered when the environment came up")
     }
 
+    /// Counters first: no endpoint's slowness moves them.
     pub(crate) fn sample(&mut self) -> Sample {
-        self.sampler.sample()
+        let mut sample = self.sampler.sample();
+        sample.metrics = self.scraper.as_mut().map_or_else(Vec::new, Scraper::ask);
+        sample
+    }
+
+    pub(crate) fn sample_in_passing(&mut self) -> Sample {
+        let mut sample = self.sampler.sample();
+        sample.metrics = self.scraper.as_mut().map_or_else(Vec::new, Scraper::ask_in_passing);
+        sample
     }
 
     /// Where the collector of spans takes questions, in a deployment that has one.
@@ -160,6 +173,29 @@ impl LocalEnvironment {
             realtime: self.options.realtime || self.load_first,
             ..Place::default()
         }
+    }
+
+    /// Starts what asks the pods' endpoints, beside the load, and counts it as toll's own.
+    pub(super) fn start_scraper(&mut self) -> Result<(), LabError> {
+        let targets = topology::endpoints(&self.deployment, &self.topology);
+        if targets.is_empty() {
+            return Ok(());
+        }
+        let group = cgroups::make_component(&self.cgroups, SCRAPER)
+            .map_err(|source| LabError::Write { path: "cgroup of the scraper".into(), source })?;
+        let place = Place {
+            cgroups: cgroups::directories(&group).cloned().collect(),
+            // Not before the load, nor before what is measured.
+            realtime: self.options.realtime,
+            ..self.load_place()
+        };
+        let log = self.logs.join(format!("{SCRAPER}.log"));
+        let scraper = Scraper::start(&self.launcher, &self.options.service, &place, targets, log)?;
+        let pid = scraper.process().pid;
+        self.ledger.process(pid).map_err(LabError::Ledger)?;
+        self.sampler.watch_helper(Source::of(&group, pid));
+        self.scraper = Some(scraper);
+        Ok(())
     }
 
     /// Starts one component and counts it from now on.
@@ -226,7 +262,9 @@ impl LocalEnvironment {
 
     fn tear_down(&mut self) -> Result<(), LabError> {
         self.is_down = true;
-        let processes = self.components.iter().map(|(_, process)| process).chain(&self.load);
+        let components = self.components.iter().map(|(_, process)| process);
+        let scraper = self.scraper.iter().map(Scraper::process);
+        let processes = components.chain(&self.load).chain(scraper);
         let stuck = processes.filter(|process| process.kill().is_err());
         let mut left: Vec<String> = stuck.map(|process| process.name.clone()).collect();
         left.extend(self.ledger.settle().err().into_iter().flatten());
@@ -244,6 +282,9 @@ impl Drop for LocalEnvironment {
         }
     }
 }
+
+/// Name of the scraper's cgroup and log; those of components begin with their role.
+const SCRAPER: &str = "scraper";
 
 /// The component that the load runs as.
 pub(super) fn load_generator() -> Component {
@@ -304,8 +345,9 @@ mod tests {
         };
         let mut components: Vec<_> = names.iter().flat_map(of_pod).collect();
         components.push(load_generator());
-        let stems: BTreeSet<_> = components.iter().map(file_stem).collect();
+        let mut stems: BTreeSet<_> = components.iter().map(file_stem).collect();
         assert_eq!(stems.len(), components.len(), "{stems:?}");
+        assert!(stems.insert(SCRAPER.to_owned()));
         assert!(!stems.contains("cgroup.procs"));
     }
 }

@@ -99,7 +99,7 @@ impl LocalLoad {
 }
 
 /// A thread that ends with the pipe hands the lines on, so that a reader can wait with a bound.
-fn read_lines(stdout: ChildStdout) -> Receiver<String> {
+pub(super) fn read_lines(stdout: ChildStdout) -> Receiver<String> {
     let (sender, lines) = mpsc::channel();
     thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {

@@ -24,6 +24,7 @@ mod probe;
 mod process;
 mod proof;
 mod query;
+mod scraper;
 mod template;
 mod tools;
 mod topology;
@@ -190,6 +191,7 @@ impl LocalLab {
         environment.start_services()?;
         environment.await_ready()?;
         environment.await_entry()?;
+        environment.start_scraper()?;
         Ok(environment)
     }
 
@@ -247,14 +249,13 @@ impl LocalLab {
             let (service, replicas) = (many.name.clone(), many.replicas);
             return Err(LabError::ReplicasNeedPods { service, replicas });
         }
-        let ports = services.iter().flat_map(|service| {
-            let metrics = service.metrics.iter().map(|metrics| metrics.port);
-            std::iter::once(service.port).chain(metrics).map(|port| (service.name.clone(), port))
-        });
-        match ports.into_iter().find(|(_, port)| !ports::is_free(*port)) {
-            Some((service, port)) => {
-                Err(LabError::PortInUse { port, service, holder: ports::holder(port) })
-            }
+        let ports = services.iter().flat_map(|service| service.ports().map(move |p| (p, service)));
+        match ports.into_iter().find(|(port, _)| !ports::is_free(*port)) {
+            Some((port, service)) => Err(LabError::PortInUse {
+                port,
+                service: service.name.clone(),
+                holder: ports::holder(port),
+            }),
             None => Ok(()),
         }
     }

@@ -142,6 +142,32 @@ fn pods<'a>(topology: &'a Topology, service: &str) -> Result<Vec<&'a PodAddresse
     Ok(pods)
 }
 
+/// A Prometheus endpoint of one pod, as the scraper is told of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Endpoint {
+    /// Name of the pod.
+    pub(crate) pod: String,
+    address: SocketAddrV4,
+    path: String,
+    series: Vec<String>,
+}
+
+/// The endpoints of all pods that have one.
+pub(crate) fn endpoints(deployment: &Deployment, topology: &Topology) -> Vec<Endpoint> {
+    let services = deployment.pods().into_iter().map(|(_, service)| service);
+    let pods = services.zip(&topology.pods);
+    let endpoint = |(service, pod): (&Service, &PodAddresses)| {
+        let metrics = service.metrics.as_ref()?;
+        Some(Endpoint {
+            pod: pod.pod.clone(),
+            address: SocketAddrV4::new(pod.ip, metrics.port),
+            path: metrics.path.clone(),
+            series: metrics.selected().into_iter().map(str::to_owned).collect(),
+        })
+    };
+    pods.filter_map(endpoint).collect()
+}
+
 /// The configuration file of the built-in service, whatever it is written in.
 #[derive(Debug, Serialize)]
 struct ServiceConfig<'a> {
@@ -309,6 +335,7 @@ fn whole(duration: u128) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Metrics;
     use crate::data_plane::fixture::{customer, with_replicas};
     use crate::fixture::{chain, in_mesh};
 
@@ -386,6 +413,33 @@ mod tests {
         let asked = call_addresses(&topology, "name", "postgres").unwrap();
         assert_eq!(asked, [topology.pods[3].calls["postgres"]]);
         assert_ne!(asked, [local(5432)]);
+    }
+
+    #[test]
+    fn each_pod_of_a_service_with_an_endpoint_is_asked_for_the_jvms_series_unless_others_are_named()
+    {
+        let mut deployment = with_replicas(customer(), "person", 2);
+        let endpoint = |series: &[&str]| Metrics {
+            port: 9080,
+            path: "/metrics".into(),
+            series: series.iter().map(|name| (*name).into()).collect(),
+        };
+        deployment.services[1].metrics = Some(endpoint(&["up"]));
+        deployment.services[2].metrics = Some(endpoint(&[]));
+        let asked = endpoints(&deployment, &plan(&deployment, Isolation::Pods, []));
+        let pods: Vec<_> = asked
+            .iter()
+            .map(|e| (e.pod.as_str(), e.address.to_string(), e.series[0].as_str()))
+            .collect();
+        let jvm = "process_cpu_seconds_total";
+        assert_eq!(
+            pods,
+            [
+                ("customer", "10.77.0.3:9080".to_owned(), "up"),
+                ("person-1", "10.77.0.4:9080".to_owned(), jvm),
+                ("person-2", "10.77.0.5:9080".to_owned(), jvm),
+            ]
+        );
     }
 
     #[test]

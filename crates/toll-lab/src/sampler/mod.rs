@@ -23,6 +23,8 @@ pub(crate) use source::Source;
 #[derive(Debug)]
 pub(crate) struct Sampler {
     components: Vec<Watched>,
+    /// A process of toll's own beside this one.
+    helper: Option<Watched>,
     /// The host's last reading.
     host: HostSample,
 }
@@ -33,7 +35,7 @@ impl Sampler {
     /// # Errors
     /// When the host's counters cannot be read.
     pub(crate) fn open() -> io::Result<Self> {
-        Ok(Self { components: Vec::new(), host: host::read()? })
+        Ok(Self { components: Vec::new(), helper: None, host: host::read()? })
     }
 
     /// Reads `source` for `component` from now on, in place of what was read for it before.
@@ -44,15 +46,43 @@ impl Sampler {
         }
     }
 
+    /// Counts what `source` reads as toll's own from now on.
+    pub(crate) fn watch_helper(&mut self, source: Source) {
+        self.helper = Some(Watched::new(harness(), source));
+    }
+
     /// All counters now; toll's own come last. A host that cannot be read this time stays as it was: zeros
     /// would be a machine that did less than its components.
     pub(crate) fn sample(&mut self) -> Sample {
         let at_ns = monotonic_ns();
         let mut components: Vec<_> = self.components.iter_mut().map(Watched::read).collect();
-        components.push(harness());
+        components.push(self.harness());
         self.host = host::read().unwrap_or_else(|_| self.host.clone());
         let took_ns = monotonic_ns() - at_ns;
         Sample { at_ns, took_ns, components, host: self.host.clone(), metrics: Vec::new() }
+    }
+
+    /// toll itself: threads of this process, wherever it runs, and its helper.
+    fn harness(&mut self) -> ComponentSample {
+        let own = Source::of(&Hierarchies::default(), nix::unistd::getpid());
+        let mut toll = Watched::new(harness(), own).read();
+        if let Some(helper) = &mut self.helper {
+            let its = helper.read();
+            // One that has ended used no more than was last read.
+            toll.cpu_ns = sum(toll.cpu_ns, &Reading::Value(helper.last_ns));
+            toll.memory.current = sum(toll.memory.current, &its.memory.current);
+            toll.memory.anonymous = sum(toll.memory.anonymous, &its.memory.anonymous);
+            toll.memory.peak = sum(toll.memory.peak, &its.memory.peak);
+        }
+        toll
+    }
+}
+
+/// What has no second part is as large as its first.
+fn sum(first: Reading<u64>, second: &Reading<u64>) -> Reading<u64> {
+    match (first, second) {
+        (Reading::Value(first), Reading::Value(second)) => Reading::Value(first + second),
+        (first, _) => first,
     }
 }
 
@@ -99,13 +129,12 @@ impl Watched {
     }
 }
 
-/// toll itself: threads of this process, wherever it runs.
-fn harness() -> ComponentSample {
-    let source = Source::of(&Hierarchies::default(), nix::unistd::getpid());
-    Watched::new(Component { role: Role::Harness, pod: "toll".into() }, source).read()
+/// The component that toll itself is.
+fn harness() -> Component {
+    Component { role: Role::Harness, pod: "toll".into() }
 }
 
-fn monotonic_ns() -> u64 {
+pub(crate) fn monotonic_ns() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, nanoseconds)
 }
 

@@ -61,6 +61,24 @@ fn the_clock_of_a_second_process_goes_on_where_the_first_ended() {
 }
 
 #[test]
+fn what_a_helper_used_is_toll_s_own_also_when_it_has_ended() {
+    let mut sampler = Sampler::open().unwrap();
+    let mut helper = shell();
+    let clock = clock_of(&helper);
+    let Reading::Value(of_helper) = clock.cpu_ns() else { panic!("it runs") };
+    let Reading::Value(before) = sampler.harness().cpu_ns else { panic!("toll runs") };
+    sampler.watch_helper(clock);
+    let with_it = sampler.harness();
+    end(&mut helper);
+    let without_it = sampler.harness();
+    assert_eq!(with_it.component, harness());
+    let cpu = [with_it, without_it].map(|sample| sample.cpu_ns);
+    for reading in &cpu {
+        assert!(matches!(reading, Reading::Value(ns) if *ns >= before + of_helper), "{reading:?}");
+    }
+}
+
+#[test]
 fn a_cgroup_that_goes_on_counting_is_not_counted_twice() {
     let mut this = Watched::new(load_generator(), Source::missing("a test"));
     this.last_ns = 7;

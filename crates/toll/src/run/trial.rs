@@ -158,7 +158,11 @@ impl Trial {
     }
 
     fn sample(&mut self, environment: &mut Environment, mark: Mark) -> Result<(), StoreError> {
-        let sample = MarkedSample { mark, sample: environment.sample() };
+        let sample = match mark {
+            Mark::Tick => environment.sample_in_passing(),
+            _ => environment.sample(),
+        };
+        let sample = MarkedSample { mark, sample };
         self.dir.add_sample(&sample)?;
         self.samples.push(sample);
         Ok(())

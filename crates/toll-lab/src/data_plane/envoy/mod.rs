@@ -59,7 +59,9 @@ pub(super) fn sidecar_plan(at: Place<'_>, mtls: Mtls) -> Result<ProxyPlan, DataP
     let admin_socket = admin_socket(at)?;
     let config = sidecar::Sidecar::new(at, mtls)?.bootstrap(&admin_socket)?;
     let redirect = match at.topology.capture {
-        Capture::Transparent(bypass) => Some(redirect::script(bypass)),
+        Capture::Transparent(bypass) => {
+            Some(redirect::script(bypass, at.service.port_of_metrics_alone()))
+        }
         Capture::Explicit => None,
     };
     let plan = proxy_plan(at, Role::Sidecar, &config, SIDECAR_WORKERS, admin_socket)?;

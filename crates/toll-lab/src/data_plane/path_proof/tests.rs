@@ -520,7 +520,7 @@ fn a_look_at_a_pod_that_misses_its_own_program_proves_nothing() {
 
 #[test]
 fn a_redirect_rule_fails_the_bare_path() {
-    let script = crate::data_plane::redirect::script(Bypass::Uid(1337));
+    let script = crate::data_plane::redirect::script(Bypass::Uid(1337), None);
     let failed = Alone::failed_at_one_end(|sight| {
         sight.rules.insert("client".into(), script.clone());
     });
