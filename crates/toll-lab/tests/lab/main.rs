@@ -7,4 +7,5 @@ mod database;
 mod left_behind;
 mod local;
 mod mesh;
+mod metrics;
 mod support;
