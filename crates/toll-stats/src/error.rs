@@ -33,6 +33,15 @@ pub enum Error {
         /// Position of the value, from 0.
         index: usize,
     },
+    /// A line needs points at two places at least.
+    #[error("no line through points that all lie at {0}")]
+    NoSpread(f64),
+    /// The points of a series come in the order of time, no two at once.
+    #[error("point {index} is not later than the one before")]
+    NotInOrder {
+        /// Position of the point, from 0.
+        index: usize,
+    },
     /// A level of an interval lies strictly between 0 and 1.
     #[error("level {0} of an interval is not between 0 and 1")]
     LevelOutOfRange(f64),
@@ -54,7 +63,8 @@ impl Error {
             }
             Self::LevelOutOfRange(_) => Some("for 95 % write 0.95".into()),
             Self::QuantileOutOfRange(_) => Some("for the 99th percentile write 0.99".into()),
-            Self::NotFinite { .. } => None,
+            Self::NoSpread(_) => Some("vary what the line is drawn over".into()),
+            Self::NotFinite { .. } | Self::NotInOrder { .. } => None,
         }
     }
 }

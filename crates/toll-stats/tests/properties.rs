@@ -5,7 +5,8 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use toll_stats::{
-    Estimate, Level, Verdict, noise_floor, paired_difference, paired_ratio, quantile, verdict,
+    Estimate, Level, Trend, Verdict, least_squares, noise_floor, paired_difference, paired_ratio,
+    quantile, trend, verdict,
 };
 
 fn pairs() -> impl Strategy<Value = Vec<(f64, f64)>> {
@@ -38,7 +39,56 @@ fn same(a: &Estimate, [value, low, high]: [f64; 3]) -> bool {
     near(a.value, value) && near(a.low, low) && near(a.high, high)
 }
 
+/// A series on whole numbers, so that ties occur, long enough for a test.
+fn series() -> impl Strategy<Value = Vec<f64>> {
+    prop::collection::vec((-20..20).prop_map(f64::from), 10..40)
+}
+
+fn over_time(values: &[f64]) -> Vec<(f64, f64)> {
+    (0..).map(f64::from).zip(values.iter().copied()).collect()
+}
+
+fn trend_of(values: &[f64]) -> Trend {
+    trend(&[over_time(values)]).expect("ten or more finite values in order")
+}
+
 proptest! {
+    #[test]
+    fn points_on_a_line_give_that_line(slope in -1e3..1e3_f64, at_zero in -1e3..1e3_f64, xs in prop::collection::btree_set(-100..100_i32, 2..20)) {
+        let points: Vec<(f64, f64)> = xs.into_iter().map(f64::from).map(|x| (x, at_zero + slope * x)).collect();
+        let line = least_squares(&points).unwrap();
+        prop_assert!((line.slope - slope).abs() < 1e-7 && (line.intercept - at_zero).abs() < 1e-6, "{line:?}");
+    }
+
+    #[test]
+    fn a_series_read_backwards_has_the_opposite_trend(values in series()) {
+        let there = trend_of(&values);
+        let back = trend_of(&values.iter().rev().copied().collect::<Vec<_>>());
+        prop_assert_eq!((back.score, back.p_value), (-there.score, there.p_value));
+        prop_assert!(near(back.slope, -there.slope));
+    }
+
+    #[test]
+    fn a_scale_that_keeps_the_order_keeps_the_probability(values in series()) {
+        let bent: Vec<f64> = values.iter().map(|v| (v / 5.0).exp()).collect();
+        let [plain, bent] = [trend_of(&values), trend_of(&bent)];
+        prop_assert_eq!((plain.score, plain.p_value), (bent.score, bent.p_value));
+    }
+
+    #[test]
+    fn a_series_that_never_changes_has_no_trend(value in -1e6..1e6_f64, points in 10..40_usize) {
+        let flat = trend_of(&vec![value; points]);
+        prop_assert_eq!((flat.score, flat.slope, flat.p_value), (0, 0.0, 1.0));
+    }
+
+    #[test]
+    fn the_levels_of_series_that_are_tested_together_do_not_matter(a in series(), b in series(), apart in -1e3..1e3_f64) {
+        let raised: Vec<f64> = b.iter().map(|v| v + apart.round()).collect();
+        let plain = trend(&[over_time(&a), over_time(&b)]).unwrap();
+        prop_assert_eq!(plain, trend(&[over_time(&a), over_time(&raised)]).unwrap());
+        prop_assert_eq!(plain.score, trend_of(&a).score + trend_of(&b).score);
+    }
+
     #[test]
     fn swapping_the_arms_negates_the_difference(pairs in pairs()) {
         let there = difference(&pairs);
@@ -145,4 +195,15 @@ fn an_a_a_study_finds_a_difference_in_fewer_than_1_of_20() {
     });
     let share = found.count() as f64 / f64::from(STUDIES);
     assert!(share < 0.05, "{share}");
+}
+
+#[test]
+fn chance_alone_is_called_a_trend_in_one_of_a_hundred_series() {
+    const SERIES: u32 = 10_000;
+    let mut rng = StdRng::seed_from_u64(1945);
+    let chance = |rng: &mut StdRng| (0..12).map(|_| normal(rng)).collect::<Vec<_>>();
+    let found = (0..SERIES).filter(|_| trend_of(&chance(&mut rng)).p_value < 0.01).count();
+    // The approximation is a little careful for short series; four standard errors of 0.01 are 0.004.
+    let share = found as f64 / f64::from(SERIES);
+    assert!((0.003..=0.014).contains(&share), "{share}");
 }

@@ -1,6 +1,9 @@
 //! Every statistic against figures that others published.
 
-use toll_stats::{Error, Estimate, Level, mean, median, paired_difference, paired_ratio, quantile};
+use toll_stats::{
+    Error, Estimate, Level, least_squares, mean, median, paired_difference, paired_ratio, quantile,
+    sen_slope, trend,
+};
 
 /// Hours of sleep that two drugs gave ten patients: Student, "The probable error of a mean",
 /// Biometrika 6, 1908; `sleep` in R.
@@ -107,4 +110,93 @@ fn what_cannot_be_computed_is_named() {
     );
     assert_eq!(Level::new(95.0), Err(Error::LevelOutOfRange(95.0)));
     assert_eq!(quantile(&[1.0], 99.0), Err(Error::QuantileOutOfRange(99.0)));
+    assert_eq!(least_squares(&[(2.0, 1.0)]), Err(Error::TooFew { have: 1, need: 2 }));
+    assert_eq!(least_squares(&[(2.0, 1.0), (2.0, 3.0)]), Err(Error::NoSpread(2.0)));
+    assert_eq!(trend(&[over_time(&[1.0; 9])]), Err(Error::TooFew { have: 9, need: 10 }));
+    assert_eq!(trend(&vec![vec![(0.0, 1.0)]; 10]), Err(Error::TooFew { have: 1, need: 2 }));
+    assert_eq!(sen_slope(&[vec![(1.0, 1.0), (1.0, 2.0)]]), Err(Error::NotInOrder { index: 1 }));
+}
+
+/// Pairs (y, x) of the National Institute of Standards and Technology, Statistical Reference Datasets, `Norris`.
+const NORRIS: [(f64, f64); 36] = [
+    (0.1, 0.2),
+    (338.8, 337.4),
+    (118.1, 118.2),
+    (888.0, 884.6),
+    (9.2, 10.1),
+    (228.1, 226.5),
+    (668.5, 666.3),
+    (998.5, 996.3),
+    (449.1, 448.6),
+    (778.9, 777.0),
+    (559.2, 558.2),
+    (0.3, 0.4),
+    (0.1, 0.6),
+    (778.1, 775.5),
+    (668.8, 666.9),
+    (339.3, 338.0),
+    (448.9, 447.5),
+    (10.8, 11.6),
+    (557.7, 556.0),
+    (228.3, 228.1),
+    (998.0, 995.8),
+    (888.8, 887.6),
+    (119.6, 120.2),
+    (0.3, 0.3),
+    (0.6, 0.3),
+    (557.6, 556.8),
+    (339.3, 339.1),
+    (888.0, 887.2),
+    (998.5, 999.0),
+    (778.9, 779.0),
+    (10.2, 11.1),
+    (117.6, 118.3),
+    (228.9, 229.2),
+    (668.4, 669.1),
+    (449.2, 448.9),
+    (0.2, 0.5),
+];
+
+/// Little, "Mann-Kendall by hand" (College of the Holy Cross): a series of fourteen with one tie.
+const BY_HAND: [f64; 14] =
+    [12.9, 14.8, 13.2, 15.7, 13.8, 15.6, 12.9, 11.0, 17.3, 15.9, 19.0, 18.3, 20.1, 21.7];
+
+fn over_time(values: &[f64]) -> Vec<(f64, f64)> {
+    (0..).map(f64::from).zip(values.iter().copied()).collect()
+}
+
+#[test]
+fn the_line_through_the_reference_data_is_the_certified_one() {
+    let line = least_squares(&NORRIS.map(|(y, x)| (x, y))).unwrap();
+    assert_near(line.slope, 1.002_116_818_020_45, 1e-12);
+    assert_near(line.intercept, -0.262_323_073_774_029, 1e-10);
+}
+
+#[test]
+fn four_very_different_clouds_of_points_have_one_line() {
+    // Anscombe, "Graphs in statistical analysis", The American Statistician 27, 1973: y = 3 + 0.5 x.
+    let x = [10.0, 8.0, 13.0, 9.0, 11.0, 14.0, 6.0, 4.0, 12.0, 7.0, 5.0];
+    let first = [8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68];
+    let second = [9.14, 8.14, 8.74, 8.77, 9.26, 8.10, 6.13, 3.10, 9.13, 7.26, 4.74];
+    for y in [first, second] {
+        let points: Vec<(f64, f64)> = x.into_iter().zip(y).collect();
+        let line = least_squares(&points).unwrap();
+        assert_near(line.slope, 0.5, 0.000_5);
+        assert_near(line.intercept, 3.0, 0.005);
+    }
+}
+
+#[test]
+fn a_trend_tested_by_hand_is_the_one_found() {
+    let found = trend(&[over_time(&BY_HAND)]).unwrap();
+    assert_eq!((found.score, found.points), (54, 14));
+    // The source has z = 2.9058 and, one-sided, p = 0.0018.
+    assert_near(found.p_value / 2.0, 0.0018, 0.000_05);
+}
+
+#[test]
+fn one_wild_value_does_not_move_the_median_slope() {
+    // Helsel and Hirsch, "Statistical methods in water resources", USGS 2002, section 10.1: 21 slopes, median 1.
+    let slope = sen_slope(&[over_time(&[1.0, 2.0, 3.0, 4.0, 5.0, 16.0, 7.0])]).unwrap();
+    assert_near(slope, 1.0, 1e-12);
 }
