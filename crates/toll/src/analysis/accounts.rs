@@ -163,7 +163,8 @@ pub fn mean_charged(samples: &[MarkedSample], wanted: impl Fn(&Owner) -> bool) -
     (!totals.is_empty()).then(|| totals.iter().sum::<f64>() / totals.len() as f64)
 }
 
-fn measured_window(samples: &[MarkedSample]) -> Option<&[MarkedSample]> {
+/// The samples from the begin of the measured phase to its end.
+pub fn measured_window(samples: &[MarkedSample]) -> Option<&[MarkedSample]> {
     let begin = samples.iter().position(|s| s.mark == Mark::MeasureBegin)?;
     let end = samples.iter().position(|s| s.mark == Mark::MeasureEnd)?;
     samples.get(begin..=end)

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toll_lab::Reading;
+use toll_lab::{DataPlane, Deployment, PodMetrics, Reading, ServiceSpans};
 
-use super::accounts::{CpuAccount, Owner};
+use super::accounts::{CpuAccount, Owner, measured_window};
 use super::effects;
-use super::findings::{LoadFindings, Metric, VariantLoad, View};
+use super::findings::{
+    HeapTrend, LoadFindings, Metric, ProofSummary, Regime, SpanCosts, VariantLoad, View,
+};
 use super::summary::fastest_calibration;
 use crate::plan::{Arm, BringUp};
 use crate::store::{Mark, RunRecord, TrialRecord};
@@ -24,8 +26,22 @@ const NOTABLE_DRIFT: f64 = 0.1;
 /// Slowest over fastest calibration loop worth a warning.
 const NOTABLE_CALIBRATION: f64 = 1.25;
 
+/// What was found so far.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// Load by load.
+    pub loads: &'a [LoadFindings],
+    /// Of every JVM.
+    pub heap_trends: &'a [HeapTrend],
+    /// Of every variant with an agent.
+    pub span_costs: &'a [SpanCosts],
+    /// Variant by variant.
+    pub proofs: &'a [ProofSummary],
+}
+
 /// Whatever weakens the result.
-pub fn caveats(run: &RunRecord, loads: &[LoadFindings]) -> Vec<String> {
+pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<String> {
+    let loads = seen.loads;
     let mut warnings = run.plan.warnings.clone();
     warnings.extend(run.host.lacks.iter().cloned());
     warnings.extend(run.host.changes.iter().cloned());
@@ -35,11 +51,17 @@ pub fn caveats(run: &RunRecord, loads: &[LoadFindings]) -> Vec<String> {
     warnings.extend(loads.iter().flat_map(few_blocks));
     warnings.extend(loads.iter().filter_map(unequal_rates));
     warnings.extend(not_carried(run));
+    warnings.extend(loads.iter().flat_map(|load| regimes(load, &run.plan.baseline)));
+    warnings.extend(seen.span_costs.iter().filter_map(uneven_rates));
+    warnings.extend(seen.heap_trends.iter().filter(|t| t.grows).map(|t| leak(t, run, seen)));
+    warnings.extend(seen.proofs.iter().filter_map(dropped));
+    warnings.extend(run.plan.ready().filter_map(|(name, _)| uncounted(run, name)));
     warnings.extend(noise(run));
     warnings.extend(other_work(run));
     warnings.extend(unsettled(run));
     warnings.extend(never_settled(run));
     warnings.extend(missing_readings(run));
+    warnings.extend(missing_metrics(run));
     warnings.extend(left_out(run));
     warnings
 }
@@ -149,6 +171,100 @@ fn not_carried(run: &RunRecord) -> Vec<String> {
         .collect()
 }
 
+/// Comparisons of latencies of which one at least is that of a queue. Flat out both are meant to be.
+fn regimes(load: &LoadFindings, baseline: &str) -> Vec<String> {
+    let of = |variant: &str| load.regimes.iter().find(|regime| regime.variant == variant);
+    let Some(base) = of(baseline).filter(|_| load.view != View::FlatOut) else { return vec![] };
+    let others = load.regimes.iter().filter(|regime| regime.variant != baseline);
+    others.filter_map(|other| regime(&load.name, base, other)).collect()
+}
+
+fn regime(load: &str, base: &Regime, other: &Regime) -> Option<String> {
+    let at = |r: &Regime| {
+        format!("{:.0} of the {:.0}/s that it carries", r.throughput_per_s, r.knee_per_s)
+    };
+    match (base.past_knee, other.past_knee) {
+        (false, false) => None,
+        (true, true) => Some(format!(
+            "{load}: {} ({}) and {} ({}) are both at their limit: their latencies are those of queues, and throughput is what the machine carries; CPU per request can still be compared",
+            base.variant,
+            at(base),
+            other.variant,
+            at(other)
+        )),
+        (base_is_past, _) => {
+            let (past, below) = if base_is_past { (base, other) } else { (other, base) };
+            Some(format!(
+                "{load}: {} is at its limit ({}), {} is not ({}): the latency of {} is that of a queue, the other's is not, so their ratio says little about what {} adds to a request",
+                past.variant,
+                at(past),
+                below.variant,
+                at(below),
+                past.variant,
+                other.variant
+            ))
+        }
+    }
+}
+
+/// A line through loads that did not run at the same rate.
+fn uneven_rates(costs: &SpanCosts) -> Option<String> {
+    let rates = || costs.points.iter().filter_map(|point| point.rate_per_s);
+    let (low, high) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
+    (costs.of == "all" && high > low * (1.0 + SAME_RATE)).then(|| {
+        format!(
+            "the cost per span of {} is drawn through loads of {low:.0} to {high:.0} requests/s: work of the agent that does not depend on the rate weighs more on a request at the lower ones",
+            costs.variant
+        )
+    })
+}
+
+/// A heap that grew; the baseline says whether the variant has something to do with it.
+fn leak(trend: &HeapTrend, run: &RunRecord, seen: &Seen<'_>) -> String {
+    let HeapTrend { variant, pod, mib_per_minute, p_value, .. } = trend;
+    let baseline = &run.plan.baseline;
+    let other = seen.heap_trends.iter().find(|t| t.variant == *baseline && t.pod == *pod);
+    let compared = match other {
+        _ if variant == baseline => "",
+        Some(other) if other.grows => "; the baseline's grows, too",
+        Some(other) if other.p_value.is_some() => "; the baseline's does not",
+        _ => "; of the baseline's nothing can be told",
+    };
+    format!(
+        "what collections leave in the heap of {pod} ({variant}) grows by {:.1} MiB a minute (p = {:.1e}): a leak, or something that still fills up{compared}",
+        mib_per_minute.unwrap_or_default(),
+        p_value.unwrap_or_default()
+    )
+}
+
+/// Spans that never came to the collector: what an agent saves by dropping them is not in its cost.
+fn dropped(proof: &ProofSummary) -> Option<String> {
+    let services = &proof.spans.as_ref()?.services;
+    let lost: Vec<&ServiceSpans> = services.iter().filter(|s| s.arrived < s.expected).collect();
+    let each = lost.iter().map(|s| {
+        let share = 1.0 - s.arrived as f64 / s.expected as f64;
+        format!("{:.2} % of {} from {}", share * 100.0, s.expected, s.service)
+    });
+    let each = each.collect::<Vec<_>>().join(", ");
+    (!lost.is_empty()).then(|| {
+        format!("{}: spans that never came to the collector: {each}; what was not sent costs less than what was", proof.variant)
+    })
+}
+
+/// Loads under which an agent's spans were not counted, since nobody said how many there should be.
+fn uncounted(run: &RunRecord, variant: &str) -> Option<String> {
+    let is_agent = |deployment: &Deployment| matches!(deployment.data_plane, DataPlane::Agent(_));
+    run.plan.deployment(variant).filter(|deployment| is_agent(deployment))?;
+    let silent = run.plan.loads.iter().filter(|load| load.spans.is_empty());
+    let silent: Vec<&str> = silent.map(|load| load.name.as_str()).collect();
+    (!silent.is_empty()).then(|| {
+        format!(
+            "{variant}: whether spans were dropped is not known under {}: the load does not say how many a request leaves (`spans:`)",
+            silent.join(", ")
+        )
+    })
+}
+
 /// Trials during which the machine worked for others, too.
 fn other_work(run: &RunRecord) -> Option<String> {
     let disturbed = |t: &&TrialRecord| {
@@ -190,6 +306,27 @@ fn missing_readings(run: &RunRecord) -> Vec<String> {
     let warning =
         |(what, count): (String, usize)| format!("a reading is missing, trials: {count}: {what}");
     reasons.into_iter().map(warning).collect()
+}
+
+/// What pods did not tell of themselves in the measured window, by reason.
+fn missing_metrics(run: &RunRecord) -> Vec<String> {
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for trial in run.trials.iter().filter(|t| t.verdict.invalid.is_empty()) {
+        let samples = measured_window(&trial.samples).unwrap_or_default();
+        let missing = samples.iter().flat_map(|marked| &marked.sample.metrics);
+        let missing: BTreeSet<String> = missing.filter_map(why_missing).collect();
+        missing.into_iter().for_each(|reason| *reasons.entry(reason).or_default() += 1);
+    }
+    let warning =
+        |(what, count): (String, usize)| format!("metrics are missing, trials: {count}: {what}");
+    reasons.into_iter().map(warning).collect()
+}
+
+fn why_missing(metrics: &PodMetrics) -> Option<String> {
+    match &metrics.series {
+        Reading::Missing(reason) => Some(format!("{}: {reason}", metrics.pod)),
+        Reading::Value(_) => None,
+    }
 }
 
 /// What the proofs could not claim.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::LEVEL;
 use super::accounts::{self, CpuAccount, Owner};
-use super::findings::{Effect, Estimate, Metric, Verdict, View};
+use super::findings::{Effect, Estimate, Measured, Metric, Verdict, View};
+use crate::plan::Arm;
 use crate::store::TrialRecord;
 
 /// The metrics that are compared in a view, in the order of the report.
@@ -34,6 +35,15 @@ pub fn compared(view: View) -> &'static [Metric] {
             Metric::Memory,
         ],
     }
+}
+
+/// A variant's trials among `trials`, those of the baseline's second run left out.
+pub fn of_arm<'a>(
+    trials: &[&'a TrialRecord],
+    variant: &str,
+) -> impl Iterator<Item = &'a TrialRecord> {
+    let arm = Arm { variant: variant.into(), again: false };
+    trials.iter().copied().filter(move |t| t.trial.arm == arm)
 }
 
 /// What one trial says of a metric; `None` when a reading is missing.
@@ -95,8 +105,22 @@ pub fn mean_of(values: &[f64]) -> Option<Estimate> {
     toll_stats::mean(values, LEVEL).ok().map(estimate)
 }
 
+/// The mean of a number that trials show, and how it changed `against` the baseline's.
+pub fn measured(
+    trials: &[&TrialRecord],
+    against: Option<&[&TrialRecord]>,
+    observe: impl Fn(&TrialRecord) -> Option<f64>,
+) -> Option<Measured> {
+    let mean = mean_observed(trials, &observe)?;
+    let paired = against.map(|baseline| Paired::observing(baseline, trials, &observe));
+    let change = paired.as_ref().and_then(Paired::difference_estimate);
+    let ratio = paired.as_ref().and_then(Paired::ratio_estimate);
+    Some(Measured { mean, change, ratio })
+}
+
 /// One metric in the two arms of each block that has both.
 pub struct Paired {
+    blocks: Vec<usize>,
     baseline: Vec<f64>,
     variant: Vec<f64>,
 }
@@ -115,11 +139,14 @@ impl Paired {
     ) -> Self {
         let observed: BTreeMap<usize, f64> =
             baseline.iter().filter_map(|t| Some((t.trial.block, observe(t)?))).collect();
-        let (baseline, variant) = variant
+        let (blocks, (baseline, variant)) = variant
             .iter()
-            .filter_map(|t| Some((*observed.get(&t.trial.block)?, observe(t)?)))
+            .filter_map(|t| {
+                let block = t.trial.block;
+                Some((block, (*observed.get(&block)?, observe(t)?)))
+            })
             .unzip();
-        Self { baseline, variant }
+        Self { blocks, baseline, variant }
     }
 
     /// Means of both arms over the pairs; `None` without a pair.
@@ -130,9 +157,14 @@ impl Paired {
 
     /// variant - baseline; one pair gives no interval, as in [`mean_of`].
     pub fn difference_estimate(&self) -> Option<Estimate> {
-        let differences: Vec<f64> =
-            self.baseline.iter().zip(&self.variant).map(|(b, v)| v - b).collect();
+        let differences: Vec<f64> = self.differences().map(|(_, difference)| difference).collect();
         mean_of(&differences)
+    }
+
+    /// variant - baseline of each block that has both.
+    pub fn differences(&self) -> impl Iterator<Item = (usize, f64)> {
+        let differences = self.baseline.iter().zip(&self.variant).map(|(b, v)| v - b);
+        self.blocks.iter().copied().zip(differences)
     }
 
     fn difference(&self) -> Option<toll_stats::Estimate> {

@@ -247,17 +247,22 @@ pub struct Step {
     pub slowest_s: f64,
 }
 
-/// A load as k6 sums it up at its end; times in seconds.
+/// A load as k6 sums it up at its end; durations in microseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct K6Summary {
-    /// In k6's order: `http_req_blocked`, `http_req_connecting`, `http_req_duration`, ...
+    /// Sorted by name, as k6 does: `http_req_blocked`, `http_req_connecting`, `http_req_duration`, ...; the
+    /// durations of answers without a failure are `http_req_duration{expected_response:true}`.
     pub trends: Vec<K6Trend>,
     /// Requests that failed or were answered with a status from 400 on.
     pub failed: u64,
     /// Requests that came to an end.
     pub requests: u64,
+    /// Those that came to an end within the phase, per second.
+    pub requests_per_s: f64,
     /// Iterations of all users.
     pub iterations: u64,
+    /// The same per second.
+    pub iterations_per_s: f64,
     /// Users: at the end, fewest, most.
     pub vus: [u64; 3],
     /// Most users that there could be.
@@ -270,23 +275,23 @@ pub struct K6Summary {
     pub total_s: f64,
 }
 
-/// One row of [`K6Summary`], seconds.
+/// One row of [`K6Summary`], microseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct K6Trend {
     /// As k6 calls it.
     pub name: String,
     /// Mean.
-    pub avg_s: f64,
+    pub avg_us: f64,
     /// Shortest.
-    pub min_s: f64,
+    pub min_us: f64,
     /// Median.
-    pub med_s: f64,
+    pub med_us: f64,
     /// Longest.
-    pub max_s: f64,
+    pub max_us: f64,
     /// 90th percentile.
-    pub p90_s: f64,
+    pub p90_us: f64,
     /// 95th percentile.
-    pub p95_s: f64,
+    pub p95_us: f64,
 }
 
 /// What the JVM of one pod told of itself in the measured window.
@@ -309,7 +314,7 @@ pub struct JvmUse {
     pub cpu_per_request_us: Option<Measured>,
     /// Mean of the heap in use, MiB.
     pub heap_used_mib: Option<Measured>,
-    /// Heap in use after the last collection, MiB.
+    /// Heap in use after the last collection of each of its pools, MiB; absent until all were collected once.
     pub heap_live_mib: Option<Measured>,
     /// Time of collections by time, 0..1.
     pub gc_share: Option<Measured>,
@@ -337,7 +342,7 @@ pub struct Regime {
 pub struct SpanCosts {
     /// The variant, held against the baseline.
     pub variant: String,
-    /// `all` for all components that are compared, else the pod.
+    /// `all` for all components that are compared, else the service.
     pub of: String,
     /// In order of the number of spans.
     pub points: Vec<SpanPoint>,
@@ -354,6 +359,8 @@ pub struct SpanPoint {
     pub load: String,
     /// Spans that a request leaves.
     pub spans: u64,
+    /// Arrivals per second that were planned; absent in a closed loop.
+    pub rate_per_s: Option<f64>,
     /// variant - baseline, microseconds, paired within blocks.
     pub effect_us: Estimate,
 }

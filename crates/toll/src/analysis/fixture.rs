@@ -67,6 +67,7 @@ pub fn customer_360() -> RunRecord {
         plan,
         host: HostFacts {
             facts: facts.map(|(label, value)| (label.into(), value.into())).into(),
+            cores: Some(2),
             lacks: vec![],
             isolation: None,
             realtime: false,

@@ -11,11 +11,16 @@ mod effects;
 pub mod findings;
 #[cfg(test)]
 pub mod fixture;
+mod heap;
 pub mod hey;
+mod jvm;
+pub mod k6;
 mod latency;
 mod pods;
 mod reference;
+mod regime;
 mod settled;
+mod spans;
 mod summary;
 mod traversals;
 
@@ -36,6 +41,15 @@ pub fn findings(run: &RunRecord) -> Findings {
     let mut loads: Vec<LoadFindings> =
         run.plan.loads.iter().map(|load| summary::load_findings(run, load, &valid)).collect();
     loads.sort_by_key(|load| load.view != View::EqualRate);
+    let heap_trends = heap::trends(run, &valid);
+    let span_costs = spans::costs(run, &valid);
+    let proofs = summary::proofs(run);
+    let seen = caveats::Seen {
+        loads: &loads,
+        heap_trends: &heap_trends,
+        span_costs: &span_costs,
+        proofs: &proofs,
+    };
     Findings {
         version: FORMAT,
         study: run.plan.study.clone(),
@@ -43,14 +57,14 @@ pub fn findings(run: &RunRecord) -> Findings {
         run: run.name.clone(),
         baseline: run.plan.baseline.clone(),
         variants: summary::variants(&run.plan),
-        warnings: caveats::caveats(run, &loads),
+        warnings: caveats::caveats(run, &seen),
         loads,
         knees: summary::knees(run),
         published: summary::published(&run.plan),
-        proofs: summary::proofs(run),
+        proofs,
         settled: settled::settled(run),
-        span_costs: Vec::new(),
-        heap_trends: Vec::new(),
+        span_costs,
+        heap_trends,
         trials: summary::trial_lines(run),
         manifest: summary::manifest(run),
     }

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use super::accounts::{self, CpuAccount, Owner};
-use super::effects::{self, Paired};
-use super::findings::{Measured, PodRow, PodUse};
+use super::effects::measured;
+use super::findings::{PodRow, PodUse};
 use super::summary::Arms;
 use crate::plan::Plan;
 use crate::store::TrialRecord;
@@ -85,18 +85,6 @@ fn uses(arms: &[Arms<'_>], wanted: impl Fn(&Owner) -> bool) -> Vec<PodUse> {
     std::iter::once(of(&arms[0], None))
         .chain(others.iter().map(|arm| of(arm, Some(baseline))))
         .collect()
-}
-
-fn measured(
-    trials: &[&TrialRecord],
-    against: Option<&[&TrialRecord]>,
-    observe: impl Fn(&TrialRecord) -> Option<f64>,
-) -> Option<Measured> {
-    let mean = effects::mean_observed(trials, &observe)?;
-    let paired = against.map(|baseline| Paired::observing(baseline, trials, &observe));
-    let change = paired.as_ref().and_then(Paired::difference_estimate);
-    let ratio = paired.as_ref().and_then(Paired::ratio_estimate);
-    Some(Measured { mean, change, ratio })
 }
 
 /// CPU in the measured window of the owners that `wanted` picks, thousandths of a core.

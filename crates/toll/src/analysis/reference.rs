@@ -3,6 +3,7 @@
 
 use super::effects::{self, Paired};
 use super::findings::{Derived, Estimate, Metric, RecomputedRow, ReferenceRow};
+use super::jvm;
 use super::pods::{cpu_millicores, is_counted_in_total, memory_mib};
 use crate::plan::{PlannedReference, PublishedFigure, Recomputed};
 use crate::store::TrialRecord;
@@ -18,8 +19,19 @@ const LATENCIES: [(&str, f64); 7] = [
     ("p99", 0.99),
 ];
 
+/// What figures belong to, and what they need to know.
+#[derive(Debug, Clone, Copy)]
+pub struct OfLoad<'a> {
+    /// Name of the load.
+    pub load: &'a str,
+    /// The variant the others are held against.
+    pub baseline: &'a str,
+    /// Cores of the machine.
+    pub cores: Option<usize>,
+}
+
 /// What a trial shows of the figure of that name, in the figure's unit; `None` for a name of another form.
-fn observe(trial: &TrialRecord, figure: &str) -> Option<f64> {
+fn observe(trial: &TrialRecord, figure: &str, cores: Option<usize>) -> Option<f64> {
     let latency = || trial.load.as_ref().map(|load| &load.measure.latency);
     match figure.split_once('.') {
         None if figure == "throughput_per_s" => effects::throughput(trial),
@@ -34,6 +46,8 @@ fn observe(trial: &TrialRecord, figure: &str) -> Option<f64> {
         Some(("memory_mib", pod)) if has_pod(trial, pod) => {
             memory_mib(trial, |owner| owner.pod() == Some(pod))
         }
+        Some(("cpu_load_percent", pod)) => cpu_load_percent(trial, pod, cores),
+        Some(("heap_mib", pod)) => jvm::heap_used_mib(trial, pod),
         _ => None,
     }
 }
@@ -46,29 +60,28 @@ fn has_pod(trial: &TrialRecord, pod: &str) -> bool {
 /// One row per published figure of this load. `trials_of` gives the valid trials of a variant.
 pub fn rows<'a>(
     reference: &PlannedReference,
-    load: &str,
-    baseline: &str,
+    of: &OfLoad<'_>,
     trials_of: impl Fn(&str) -> Vec<&'a TrialRecord>,
 ) -> Vec<ReferenceRow> {
-    let of_load: Vec<&PublishedFigure> =
-        reference.figures.iter().filter(|figure| figure.load == load).collect();
-    of_load.iter().map(|published| row(published, &of_load, baseline, &trials_of)).collect()
+    let figures: Vec<&PublishedFigure> =
+        reference.figures.iter().filter(|figure| figure.load == of.load).collect();
+    figures.iter().map(|published| row(published, &figures, of, &trials_of)).collect()
 }
 
 fn row<'a>(
     published: &PublishedFigure,
     all: &[&PublishedFigure],
-    baseline: &str,
+    of: &OfLoad<'_>,
     trials_of: impl Fn(&str) -> Vec<&'a TrialRecord>,
 ) -> ReferenceRow {
-    let observe = |trial: &TrialRecord| observe(trial, &published.figure);
+    let observe = |trial: &TrialRecord| observe(trial, &published.figure, of.cores);
     let trials = trials_of(&published.variant);
-    let is_baseline = published.variant == baseline;
+    let is_baseline = published.variant == of.baseline;
     let published_baseline = all
         .iter()
-        .find(|other| other.variant == baseline && other.figure == published.figure)
+        .find(|other| other.variant == of.baseline && other.figure == published.figure)
         .filter(|_| !is_baseline);
-    let paired = || Paired::observing(&trials_of(baseline), &trials, observe);
+    let paired = || Paired::observing(&trials_of(of.baseline), &trials, observe);
     ReferenceRow {
         variant: published.variant.clone(),
         figure: published.figure.clone(),
@@ -82,19 +95,23 @@ fn row<'a>(
 /// One row per figure of this load that was recomputed from published ones.
 pub fn recomputed<'a>(
     reference: &PlannedReference,
-    load: &str,
-    baseline: &str,
+    of: &OfLoad<'_>,
     trials_of: impl Fn(&str) -> Vec<&'a TrialRecord>,
 ) -> Vec<RecomputedRow> {
-    let of_load = reference.recomputed.iter().filter(|figure| figure.load == load);
-    of_load
+    let figures = reference.recomputed.iter().filter(|figure| figure.load == of.load);
+    figures
         .map(|figure| RecomputedRow {
             variant: figure.variant.clone(),
             derived: figure.derived,
             pod: figure.pod.clone(),
             printed: figure.printed,
             recomputed: figure.recomputed,
-            measured: derive(figure, &trials_of(baseline), &trials_of(&figure.variant)),
+            measured: derive(
+                figure,
+                of.cores,
+                &trials_of(of.baseline),
+                &trials_of(&figure.variant),
+            ),
             because: figure.because.clone(),
         })
         .collect()
@@ -103,26 +120,49 @@ pub fn recomputed<'a>(
 /// The figure derived from what was measured, as the source would have it: pods without the gateway.
 fn derive(
     figure: &Recomputed,
+    cores: Option<usize>,
     baseline: &[&TrialRecord],
     variant: &[&TrialRecord],
 ) -> Option<Estimate> {
-    let change = |observe: fn(&TrialRecord) -> Option<f64>| {
-        let ratio = Paired::observing(baseline, variant, observe).ratio_estimate()?;
-        Some(in_percent(ratio))
-    };
-    let mean = |observe: fn(&TrialRecord) -> Option<f64>| effects::mean_observed(variant, observe);
+    let arms = Pair { baseline, variant };
+    let of_pod = |derive: &dyn Fn(&str) -> Option<Estimate>| figure.pod.as_deref().and_then(derive);
     match figure.derived {
-        Derived::ThroughputChange => change(effects::throughput),
-        Derived::LatencyP95Change => change(|t| effects::observe(t, Metric::LatencyP95)),
-        Derived::LatencyP90Change => change(|t| effects::observe(t, Metric::LatencyP90)),
-        // What JVMs tell is not read here yet.
-        Derived::CpuLoadPoints | Derived::HeapDifference | Derived::PodCpuPerRequestChange => None,
-        Derived::CpuChange => change(|t| cpu_millicores(t, is_counted_in_total)),
-        Derived::MemoryChange => change(|t| memory_mib(t, is_counted_in_total)),
-        Derived::CpuPerRequest => mean(cpu_ms_per_request),
-        Derived::CpuPerRequestChange => change(cpu_ms_per_request),
-        Derived::MemoryTotal => mean(|t| memory_mib(t, is_counted_in_total)),
-        Derived::UnderWay => mean(under_way),
+        Derived::ThroughputChange => arms.change(effects::throughput),
+        Derived::LatencyP95Change => arms.change(|t| effects::observe(t, Metric::LatencyP95)),
+        Derived::LatencyP90Change => arms.change(|t| effects::observe(t, Metric::LatencyP90)),
+        Derived::CpuLoadPoints => {
+            of_pod(&|pod| arms.difference(|t| cpu_load_percent(t, pod, cores)))
+        }
+        Derived::HeapDifference => of_pod(&|pod| arms.difference(|t| jvm::heap_used_mib(t, pod))),
+        Derived::PodCpuPerRequestChange => {
+            of_pod(&|pod| arms.change(|t| cpu_us_per_request(t, pod)))
+        }
+        Derived::CpuChange => arms.change(|t| cpu_millicores(t, is_counted_in_total)),
+        Derived::MemoryChange => arms.change(|t| memory_mib(t, is_counted_in_total)),
+        Derived::CpuPerRequest => effects::mean_observed(variant, cpu_ms_per_request),
+        Derived::CpuPerRequestChange => arms.change(cpu_ms_per_request),
+        Derived::MemoryTotal => {
+            effects::mean_observed(variant, |t| memory_mib(t, is_counted_in_total))
+        }
+        Derived::UnderWay => effects::mean_observed(variant, under_way),
+    }
+}
+
+/// Two arms under one load.
+struct Pair<'a> {
+    baseline: &'a [&'a TrialRecord],
+    variant: &'a [&'a TrialRecord],
+}
+
+impl Pair<'_> {
+    /// Change by the ratio of the arms, per cent.
+    fn change(&self, observe: impl Fn(&TrialRecord) -> Option<f64>) -> Option<Estimate> {
+        Paired::observing(self.baseline, self.variant, observe).ratio_estimate().map(in_percent)
+    }
+
+    /// Change in the figure's own unit.
+    fn difference(&self, observe: impl Fn(&TrialRecord) -> Option<f64>) -> Option<Estimate> {
+        Paired::observing(self.baseline, self.variant, observe).difference_estimate()
     }
 }
 
@@ -135,6 +175,16 @@ fn in_percent(ratio: Estimate) -> Estimate {
         high: percent(ratio.high),
         ..ratio
     }
+}
+
+fn cpu_load_percent(trial: &TrialRecord, pod: &str, cores: Option<usize>) -> Option<f64> {
+    jvm::cpu_load(trial, pod, cores).map(|share| share * 100.0)
+}
+
+/// CPU time of one pod by its cgroup; `None` for a pod that there is not.
+fn cpu_us_per_request(trial: &TrialRecord, pod: &str) -> Option<f64> {
+    let cpu = || effects::cpu_per_request(trial, |owner| owner.pod() == Some(pod));
+    has_pod(trial, pod).then(cpu).flatten()
 }
 
 fn cpu_ms_per_request(trial: &TrialRecord) -> Option<f64> {

@@ -1,14 +1,15 @@
 //! The parts of the findings: per load, per variant, per trial.
 
-use toll_lab::Program;
+use toll_lab::{Program, Spans};
 use toll_load::Stop;
 
 use super::accounts::{self, CpuAccount, Owner};
 use super::effects::{self, Paired};
 use super::findings::*;
-use super::{attribution, hey, latency, pods, reference, traversals};
+use super::{attribution, hey, jvm, k6, latency, pods, reference, regime, traversals};
 use crate::plan::{
-    Arm, BringUp, Plan, PlannedLoad, PlannedRate, PlannedReference, Release, VariantState,
+    Arm, BringUp, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedUsers, Release,
+    VariantState,
 };
 use crate::store::{Mark, RunRecord, TrialRecord};
 
@@ -25,9 +26,10 @@ pub fn load_findings(run: &RunRecord, load: &PlannedLoad, valid: &[&TrialRecord]
         .iter()
         .map(|name| (*name, trials(name, false)))
         .filter(|(_, trials)| !trials.is_empty())
-        .map(|(name, trials)| variant_load(name, view(load), &trials))
+        .map(|(name, trials)| variant_load(run, load, name, &trials))
         .collect();
     let arms: Vec<Arms<'_>> = names.iter().map(|name| (*name, trials(name, false))).collect();
+    let of_load = reference::OfLoad { load: &load.name, baseline, cores: run.host.cores };
     LoadFindings {
         name: load.name.clone(),
         view: view(load),
@@ -36,13 +38,13 @@ pub fn load_findings(run: &RunRecord, load: &PlannedLoad, valid: &[&TrialRecord]
         effects: load_effects(run, load, &names, &trials),
         attribution: attribution::attribution(&arms),
         top_pods: pods::top(&run.plan, &arms),
-        jvms: Vec::new(),
-        regimes: Vec::new(),
+        jvms: jvm::rows(&arms, run.host.cores),
+        regimes: regime::regimes(run, load, &arms),
         reference: run.plan.reference.as_ref().map_or_else(Vec::new, |published| {
-            reference::rows(published, &load.name, baseline, |variant| trials(variant, false))
+            reference::rows(published, &of_load, |variant| trials(variant, false))
         }),
         recomputed: run.plan.reference.as_ref().map_or_else(Vec::new, |published| {
-            reference::recomputed(published, &load.name, baseline, |variant| trials(variant, false))
+            reference::recomputed(published, &of_load, |variant| trials(variant, false))
         }),
     }
 }
@@ -91,12 +93,38 @@ fn describe(run: &RunRecord, load: &PlannedLoad) -> String {
         Release::Closed { connections } => {
             format!("closed loop, {connections} connections, as fast as each goes, {length}")
         }
-        Release::Users(users) => format!("{} virtual users, {length}", users.users),
+        Release::Users(users) => users_in_words(run, &users),
         Release::Open { rate, poisson, .. } => {
             let law = if poisson { "Poisson" } else { "constant" };
             format!("open loop, {}, {law} arrivals, {length}", rate_in_words(run, load, rate))
         }
     }
+}
+
+/// `84 of 320 virtual users (...): 4 requests at once, then 1 s of pause; 5 at first, all for 4 s, ... a trial`.
+fn users_in_words(run: &RunRecord, users: &PlannedUsers) -> String {
+    let PlannedUsers { ramp_s, hold_s, ramp_down_s, think_s, parallel, .. } = users;
+    let requests = if *parallel == 1 { "request" } else { "requests at once" };
+    format!(
+        "{}: {parallel} {requests}, then {think_s} s of pause; up in {ramp_s} s, all for {hold_s} s, down in {ramp_down_s} s",
+        how_many(run, users)
+    )
+}
+
+fn how_many(run: &RunRecord, users: &PlannedUsers) -> String {
+    let all = users.users;
+    let Some(made_for) = users.made_for_knee_per_s else { return format!("{all} virtual users") };
+    match run.lowest_knee().map(|knee| (users.scaled(Some(knee.rate_per_s)), knee)) {
+        Some((Some(here), knee)) => format!(
+            "{here} of {all} virtual users (the knee of {} is {:.0}/s here, {made_for:.0}/s where there were {all})",
+            knee.variant, knee.rate_per_s
+        ),
+        _ => format!("up to {all} virtual users, by a knee not yet known"),
+    }
+}
+
+fn knee_per_s(run: &RunRecord) -> Option<f64> {
+    run.lowest_knee().map(|knee| knee.rate_per_s)
 }
 
 fn rate_in_words(run: &RunRecord, load: &PlannedLoad, rate: PlannedRate) -> String {
@@ -116,7 +144,12 @@ fn rate_in_words(run: &RunRecord, load: &PlannedLoad, rate: PlannedRate) -> Stri
     }
 }
 
-fn variant_load(name: &str, view: View, trials: &[&TrialRecord]) -> VariantLoad {
+fn variant_load(
+    run: &RunRecord,
+    load: &PlannedLoad,
+    name: &str,
+    trials: &[&TrialRecord],
+) -> VariantLoad {
     const ALL: [Metric; 9] = [
         Metric::LatencyP50,
         Metric::LatencyP90,
@@ -135,14 +168,19 @@ fn variant_load(name: &str, view: View, trials: &[&TrialRecord]) -> VariantLoad 
         trials: trials.len(),
         metrics: ALL.iter().filter_map(|m| Some((*m, effects::mean(trials, *m)?))).collect(),
         latency_curve: latency::curve(&histograms),
-        k6: None,
-        hey: (view == View::FlatOut).then(|| hey::of_trials(trials)).flatten(),
+        hey: (view(load) == View::FlatOut).then(|| hey::of_trials(trials)).flatten(),
+        k6: (view(load) == View::Users).then(|| as_k6(run, load, trials)).flatten(),
         throughput_by_block: trials.iter().filter_map(|t| effects::throughput(t)).collect(),
         cpu_per_request: costs(trials, request_cpu_us),
         traversals: traversals::costs(trials),
         idle_cpu: costs(trials, idle_millicores),
         memory: typical_memory(trials),
     }
+}
+
+fn as_k6(run: &RunRecord, load: &PlannedLoad, trials: &[&TrialRecord]) -> Option<K6Summary> {
+    let plan = load.engine_plan("", knee_per_s(run), run.plan.seed)?;
+    k6::of_trials(trials, &plan.model)
 }
 
 /// CPU per request by owner, microseconds.
@@ -263,10 +301,29 @@ pub fn proofs(run: &RunRecord) -> Vec<ProofSummary> {
                 };
                 proof.claims.iter().map(claim).collect()
             }),
-            spans: None,
+            spans: spans_of(&trials),
         }
     })
     .collect()
+}
+
+/// Spans of all valid trials that counted them, by service in the order of the proofs.
+fn spans_of(trials: &[&TrialRecord]) -> Option<Spans> {
+    let valid = trials.iter().filter(|t| t.verdict.invalid.is_empty());
+    valid.filter_map(|t| t.proof.as_ref()?.spans.clone()).reduce(|mut sum, spans| {
+        sum.requests += spans.requests;
+        sum.whole += spans.whole;
+        for of in spans.services {
+            match sum.services.iter_mut().find(|known| known.service == of.service) {
+                Some(known) => {
+                    known.expected += of.expected;
+                    known.arrived += of.arrived;
+                }
+                None => sum.services.push(of),
+            }
+        }
+        sum
+    })
 }
 
 /// Every trial that ran.

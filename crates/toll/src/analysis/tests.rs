@@ -51,6 +51,7 @@ fn run(release: Release, show: impl Fn(&Arm, usize) -> Shown) -> RunRecord {
         plan: plan(release, planned),
         host: HostFacts {
             facts: vec![],
+            cores: Some(2),
             lacks: vec![],
             isolation: None,
             realtime: false,

@@ -68,6 +68,7 @@ impl Flow {
         let dir = tempfile::tempdir().unwrap();
         let host = HostFacts {
             facts: vec![],
+            cores: Some(2),
             lacks: vec![],
             isolation: None,
             realtime: false,

@@ -53,7 +53,8 @@ pub fn host_facts(lab: &Lab, realtime: bool, parts: &[(&str, Part)]) -> HostFact
     ];
     facts.extend(parts.iter().map(|(label, part)| part_fact(label, part)));
     facts.extend(lab.facts());
-    HostFacts { facts, lacks: lab.lacks(), isolation: lab.isolation(), realtime, changes: vec![] }
+    let (lacks, isolation) = (lab.lacks(), lab.isolation());
+    HostFacts { facts, cores: Some(cores()), lacks, isolation, realtime, changes: vec![] }
 }
 
 fn fact(label: &str, value: impl Into<String>) -> (String, String) {

@@ -36,6 +36,9 @@ impl RunRecord {
 pub struct HostFacts {
     /// Labels and values.
     pub facts: Vec<(String, String)>,
+    /// Cores that toll and what it starts may use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<usize>,
     /// What the lab cannot show here, one sentence each.
     pub lacks: Vec<String>,
     /// How pods were kept apart; `--resume` goes on in the same way.

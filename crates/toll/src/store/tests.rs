@@ -33,7 +33,14 @@ fn plan(trials: usize) -> Plan {
 }
 
 fn host() -> HostFacts {
-    HostFacts { facts: vec![], lacks: vec![], isolation: None, realtime: false, changes: vec![] }
+    HostFacts {
+        facts: vec![],
+        cores: None,
+        lacks: vec![],
+        isolation: None,
+        realtime: false,
+        changes: vec![],
+    }
 }
 
 fn verdict() -> TrialVerdict {

@@ -1,21 +1,19 @@
 //! k6's end-of-test summary in full (`--summary-mode=full`, as of 1.8), without colours and without the progress
 //! lines around it. In parts of a second as k6 cuts them, not rounded.
 //!
-//! - http_req_duration runs from the instant a request was due; http_req_blocked, the lag until it was sent, is
-//!   part of it here and is not in k6. The steps after it are k6's; sending is timed for one request in sixteen.
-//! - http_req_connecting and http_req_tls_handshaking are zero for requests on a connection that was there.
-//! - `{ expected_response:true }` is left out when there were other answers: their times are not kept apart.
-//! - http_req_failed is statuses from 400 on, gRPC statuses but 0, and failed requests. The rates count what ended within the phase.
-//! - An iteration of one request without a pause, and each arrival of an open loop, is its request.
-//! - vus are the clients of a closed loop; an open loop has none and k6's number of its own is not made up.
+//! What the figures mean stands where they are computed, in [`crate::analysis::k6`].
 
-use toll_load::{Histogram, LoadModel, Profile};
-
-use super::{Finished, of_every_request, share};
+use super::{Finished, share};
+use crate::analysis::findings::{K6Summary, K6Trend};
+use crate::analysis::k6;
 
 pub(super) fn render(load: Finished<'_>) -> String {
-    let sections =
-        [("HTTP", http(load)), ("EXECUTION", execution(load)), ("NETWORK", network(load))];
+    let summary = k6::summary(load.report, &load.plan.model);
+    let sections = [
+        ("HTTP", http(&summary)),
+        ("EXECUTION", execution(&summary)),
+        ("NETWORK", network(&summary)),
+    ];
     let widths = Widths::of(sections.iter().flat_map(|(_, metrics)| metrics));
     let sections = sections.map(|(title, metrics)| {
         let lines: String = metrics.iter().map(|metric| widths.line(metric)).collect();
@@ -25,7 +23,7 @@ pub(super) fn render(load: Finished<'_>) -> String {
 }
 
 struct Metric {
-    name: &'static str,
+    name: String,
     figures: Figures,
 }
 
@@ -37,97 +35,61 @@ enum Figures {
 }
 
 impl Metric {
-    fn trend(name: &'static str, of: &Histogram) -> Metric {
-        let quantile = |quantile| of.quantile_us(quantile);
-        let figures =
-            [of.mean_us(), of.min_us(), quantile(0.5), of.max_us(), quantile(0.9), quantile(0.95)];
-        Metric { name, figures: Figures::Trend(figures.map(duration)) }
+    fn trend(trend: &K6Trend) -> Metric {
+        let K6Trend { avg_us, min_us, med_us, max_us, p90_us, p95_us, .. } = *trend;
+        let figures = [avg_us, min_us, med_us, max_us, p90_us, p95_us].map(duration);
+        // A part of a metric stands indented below it, without its name.
+        let name = match trend.name.split_once('{') {
+            Some((_, part)) => format!("  {{ {} }}", part.trim_end_matches('}')),
+            None => trend.name.clone(),
+        };
+        Metric { name, figures: Figures::Trend(figures) }
     }
 
-    fn plain<const N: usize>(name: &'static str, value: String, extras: [String; N]) -> Metric {
-        Metric { name, figures: Figures::Plain { value, extras: extras.into() } }
+    fn plain<const N: usize>(name: &str, value: String, extras: [String; N]) -> Metric {
+        Metric { name: name.into(), figures: Figures::Plain { value, extras: extras.into() } }
     }
 
-    fn gauge(name: &'static str, [value, min, max]: [u64; 3]) -> Metric {
+    fn gauge(name: &str, [value, min, max]: [u64; 3]) -> Metric {
         Metric::plain(name, value.to_string(), [format!("min={min}"), format!("max={max}")])
     }
 }
 
-fn http(load: Finished<'_>) -> Vec<Metric> {
-    let measured = load.measured();
-    let steps = &measured.steps;
-    let requests = load.requests();
-    let failed = load.refused() + load.failed();
-    let duration = Metric::trend("http_req_duration", &measured.latency);
-    let expected = (failed == 0 && requests > 0)
-        .then(|| Metric::trend("  { expected_response:true }", &measured.latency));
+fn http(summary: &K6Summary) -> Vec<Metric> {
+    let K6Summary { failed, requests, requests_per_s, .. } = *summary;
     let failures = [format!("{failed} out of {requests}")];
-    let rate = format!("{}/s", six_digits(load.requests_per_s()));
-    let connecting = of_every_request(&steps.connect, requests);
-    let handshaking = of_every_request(&steps.tls, requests);
-    let mut metrics = vec![
-        Metric::trend("http_req_blocked", &measured.send_lag),
-        Metric::trend("http_req_connecting", &connecting),
-        duration,
-    ];
-    metrics.extend(expected);
+    let failed_share = percent(share(failed as f64, requests as f64));
+    let rate = format!("{}/s", six_digits(requests_per_s));
+    // k6 sorts by name: what failed stands between the durations and the steps.
+    let trends = summary.trends.iter().filter(|trend| trend.name.starts_with("http_req_"));
+    let (before, after): (Vec<&K6Trend>, Vec<&K6Trend>) =
+        trends.partition(|trend| trend.name.as_str() < "http_req_failed");
+    let mut metrics: Vec<Metric> = before.into_iter().map(Metric::trend).collect();
+    metrics.push(Metric::plain("http_req_failed", failed_share, failures));
+    metrics.extend(after.into_iter().map(Metric::trend));
+    metrics.push(Metric::plain("http_reqs", requests.to_string(), [rate]));
+    metrics
+}
+
+fn execution(summary: &K6Summary) -> Vec<Metric> {
+    let K6Summary { iterations, iterations_per_s, vus, vus_max, .. } = *summary;
+    let rate = format!("{}/s", six_digits(iterations_per_s));
+    let durations = summary.trends.iter().filter(|trend| trend.name == "iteration_duration");
+    let mut metrics: Vec<Metric> = durations.map(Metric::trend).collect();
     metrics.extend([
-        Metric::plain("http_req_failed", percent(share(failed as f64, requests as f64)), failures),
-        Metric::trend("http_req_receiving", &steps.read),
-        Metric::trend("http_req_sending", &steps.write),
-        Metric::trend("http_req_tls_handshaking", &handshaking),
-        Metric::trend("http_req_waiting", &steps.wait),
-        Metric::plain("http_reqs", requests.to_string(), [rate]),
+        Metric::plain("iterations", iterations.to_string(), [rate]),
+        Metric::gauge("vus", vus),
+        Metric::gauge("vus_max", [vus_max; 3]),
     ]);
     metrics
 }
 
-fn execution(load: Finished<'_>) -> Vec<Metric> {
-    let measured = load.measured();
-    let (durations, count, rate) = match measured.iterations.count() {
-        0 => (&measured.latency, load.requests(), load.requests_per_s()),
-        count => (&measured.iterations, count, load.per_second(count as f64)),
-    };
-    let (fewest, most) = measured.clients;
-    let (last, greatest) = planned_clients(load);
-    vec![
-        Metric::trend("iteration_duration", durations),
-        Metric::plain("iterations", count.to_string(), [format!("{}/s", six_digits(rate))]),
-        Metric::gauge("vus", [last, fewest, most]),
-        Metric::gauge("vus_max", [greatest; 3]),
-    ]
-}
-
-fn network(load: Finished<'_>) -> Vec<Metric> {
+fn network(summary: &K6Summary) -> Vec<Metric> {
     let row = |name, total: u64| {
-        let rate = format!("{}/s", bytes(load.per_second(total as f64)));
+        let rate = format!("{}/s", bytes(share(total as f64, summary.total_s)));
         Metric::plain(name, bytes(total as f64), [rate])
     };
-    vec![
-        row("data_received", load.measured().bytes_in),
-        row("data_sent", load.measured().bytes_out),
-    ]
-}
-
-/// Clients at the end of the phase, and the most that there could be.
-fn planned_clients(load: Finished<'_>) -> (u64, u64) {
-    match &load.plan.model {
-        LoadModel::Closed { clients, .. } => {
-            let last = value_at(clients, load.seconds());
-            (last.round() as u64, clients.highest().round() as u64)
-        }
-        LoadModel::Open { .. } => (0, 0),
-    }
-}
-
-fn value_at(profile: &Profile, mut seconds: f64) -> f64 {
-    for stage in &profile.stages {
-        if seconds < stage.duration_s {
-            return stage.from + (stage.to - stage.from) * seconds / stage.duration_s;
-        }
-        seconds -= stage.duration_s;
-    }
-    profile.stages.last().map_or(0.0, |stage| stage.to)
+    vec![row("data_received", summary.data_received), row("data_sent", summary.data_sent)]
 }
 
 /// Columns are as wide as their widest cell in all sections.
@@ -230,8 +192,6 @@ fn bytes(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use toll_load::Stage;
-
     use super::*;
 
     #[test]
@@ -248,12 +208,5 @@ mod tests {
     fn bytes_have_a_digit_behind_the_point_below_ten() {
         let text = [0.0, 9.0, 343_200.0, 6_400_000.0, 1e9].map(bytes);
         assert_eq!(text, ["0 B", "9 B", "343 kB", "6.4 MB", "1.0 GB"]);
-    }
-
-    #[test]
-    fn the_clients_at_the_end_are_those_of_the_profile_at_that_time() {
-        let stage = |duration_s, from, to| Stage { duration_s, from, to };
-        let profile = Profile { stages: vec![stage(10.0, 0.0, 20.0), stage(5.0, 20.0, 4.0)] };
-        assert_eq!([5.0, 10.0, 15.0, 99.0].map(|s| value_at(&profile, s)), [10.0, 20.0, 4.0, 4.0]);
     }
 }
