@@ -23,40 +23,40 @@ pub(crate) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 const PROTOBUF: &str = "application/x-protobuf";
 
-/// What a sender speaks.
+/// How it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Speech {
+enum Protocol {
     OtlpHttp,
-    Grpc,
+    OtlpGrpc,
     Zipkin,
 }
 
-/// What a sender sends.
+/// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Load {
+enum Signal {
     Spans,
     /// Metrics and logs, which agents send unless they are told not to.
     Other,
 }
 
 /// The paths at which something is taken.
-fn route(path: &str) -> Option<(Speech, Load)> {
+fn route(path: &str) -> Option<(Protocol, Signal)> {
     Some(match path {
-        "/v1/traces" => (Speech::OtlpHttp, Load::Spans),
-        "/v1/metrics" | "/v1/logs" => (Speech::OtlpHttp, Load::Other),
+        "/v1/traces" => (Protocol::OtlpHttp, Signal::Spans),
+        "/v1/metrics" | "/v1/logs" => (Protocol::OtlpHttp, Signal::Other),
         "/opentelemetry.proto.collector.trace.v1.TraceService/Export" => {
-            (Speech::Grpc, Load::Spans)
+            (Protocol::OtlpGrpc, Signal::Spans)
         }
         "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
         | "/opentelemetry.proto.collector.logs.v1.LogsService/Export" => {
-            (Speech::Grpc, Load::Other)
+            (Protocol::OtlpGrpc, Signal::Other)
         }
         // The second is EaseAgent's, as are those below.
-        "/api/v2/spans" | "/application-tracing-log" => (Speech::Zipkin, Load::Spans),
+        "/api/v2/spans" | "/application-tracing-log" => (Protocol::Zipkin, Signal::Spans),
         "/application-metrics"
         | "/platform-metrics"
         | "/application-log"
-        | "/application-access-log" => (Speech::Zipkin, Load::Other),
+        | "/application-access-log" => (Protocol::Zipkin, Signal::Other),
         _ => return None,
     })
 }
@@ -86,30 +86,30 @@ pub(crate) async fn answer(
 fn taken(head: &Parts, body: Result<Bytes, Refusal>, tally: &mut Tally) -> Result<Answer, Refusal> {
     let path = head.uri.path();
     let route = route(path).filter(|_| head.method == Method::POST);
-    let (speech, load) = route.ok_or_else(|| Refusal::NoSuchPath(path.into()))?;
+    let (protocol, signal) = route.ok_or_else(|| Refusal::NoSuchPath(path.into()))?;
     let body = body?;
-    let rejected = match load {
-        Load::Spans => tally.take(&batches(speech, body, &head.headers)?),
-        Load::Other => {
+    let rejected = match signal {
+        Signal::Spans => tally.take(&batches(protocol, body, &head.headers)?),
+        Signal::Other => {
             tally.pass_over();
             0
         }
     };
-    Ok(accepted(speech, rejected))
+    Ok(accepted(protocol, rejected))
 }
 
-fn batches(speech: Speech, body: Bytes, headers: &HeaderMap) -> Result<Vec<Batch>, Refusal> {
+fn batches(protocol: Protocol, body: Bytes, headers: &HeaderMap) -> Result<Vec<Batch>, Refusal> {
     let encoding = header(headers, CONTENT_ENCODING);
-    match speech {
-        Speech::OtlpHttp => {
+    match protocol {
+        Protocol::OtlpHttp => {
             only_protobuf(headers)?;
             otlp::batches(unpacked(body, encoding)?).map_err(malformed)
         }
-        Speech::Grpc => {
+        Protocol::OtlpGrpc => {
             let message = grpc::message(body, header(headers, grpc::ENCODING))?;
             otlp::batches(message).map_err(malformed)
         }
-        Speech::Zipkin => zipkin::batches(&unpacked(body, encoding)?).map_err(malformed),
+        Protocol::Zipkin => zipkin::batches(&unpacked(body, encoding)?).map_err(malformed),
     }
 }
 
@@ -125,15 +125,15 @@ fn only_protobuf(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-fn accepted(speech: Speech, rejected: u64) -> Answer {
-    match speech {
-        Speech::OtlpHttp => {
+fn accepted(protocol: Protocol, rejected: u64) -> Answer {
+    match protocol {
+        Protocol::OtlpHttp => {
             let mut answer = with_status(StatusCode::OK, otlp::response(rejected));
             answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(PROTOBUF));
             answer
         }
-        Speech::Grpc => grpc::answer(&otlp::response(rejected)),
-        Speech::Zipkin => with_status(StatusCode::ACCEPTED, Bytes::new()),
+        Protocol::OtlpGrpc => grpc::answer(&otlp::response(rejected)),
+        Protocol::Zipkin => with_status(StatusCode::ACCEPTED, Bytes::new()),
     }
 }
 

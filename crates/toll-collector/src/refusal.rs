@@ -30,13 +30,36 @@ impl Refusal {
         }
     }
 
-    /// As gRPC has it; none of these makes an exporter try again.
-    /// Source: <https://grpc.github.io/grpc/core/md_doc_statuscodes.html>.
+    /// As gRPC has it: invalid argument or unimplemented. A status that fits a length better would make an exporter
+    /// send the same again.
+    /// Source: <https://opentelemetry.io/docs/specs/otlp/#failures>.
     pub(crate) fn grpc_status(&self) -> &'static str {
         match self {
-            Self::Malformed(_) => "3",
-            Self::TooLarge => "11",
+            Self::TooLarge | Self::Malformed(_) => "3",
             Self::Encoding(_) | Self::ContentType(_) | Self::NoSuchPath(_) => "12",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_refusal_makes_an_exporter_send_the_same_again() {
+        let text = String::new;
+        let refusals = [
+            Refusal::TooLarge,
+            Refusal::Encoding(text()),
+            Refusal::ContentType(text()),
+            Refusal::Malformed(text()),
+            Refusal::NoSuchPath(text()),
+        ];
+        // The statuses after which OTLP lets an exporter try again.
+        for refusal in refusals {
+            assert!(![429, 502, 503, 504].contains(&refusal.status().as_u16()), "{refusal}");
+            let grpc = refusal.grpc_status();
+            assert!(!["1", "4", "8", "10", "11", "14", "15"].contains(&grpc), "{refusal}");
         }
     }
 }

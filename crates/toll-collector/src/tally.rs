@@ -1,13 +1,13 @@
 //! Counts everything that arrives, and keeps spans while a window is open.
 
+use std::collections::BTreeMap;
+use std::ops::Sub;
+
 use serde::Serialize;
 
 use crate::shape::TraceGroup;
 use crate::span::Batch;
 use crate::window::{MOST_SPANS, Window};
-
-use std::collections::BTreeMap;
-use std::ops::Sub;
 
 /// What arrived.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
