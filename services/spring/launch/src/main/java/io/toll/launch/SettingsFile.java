@@ -37,7 +37,7 @@ public final class SettingsFile {
         return MAPPER.readValue(json, settings);
     }
 
-    /** What follows says where in the mapper's own terms. */
+    /** The lines after it say where, in the mapper's own terms. */
     private static String firstLine(JacksonException why) {
         return why.getOriginalMessage().lines().findFirst().orElse("it is no JSON");
     }
