@@ -164,7 +164,7 @@ impl LocalLab {
         for (pod, launch) in self.example_launches(deployment, &topology)? {
             let texts = jvm::in_words(&pod, &launch);
             let lines: Vec<_> = texts.iter().flat_map(|(_, text)| text.lines()).collect();
-            facts.push((format!("agent of {pod}"), lines.join(" ")));
+            facts.push((format!("agent of {pod}, {}", deployment.name), lines.join(" ")));
         }
         Ok(facts)
     }

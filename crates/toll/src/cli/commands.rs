@@ -62,26 +62,35 @@ fn begun(
 ) -> Result<(Store, Plan, Lab), CliError> {
     let choice = arguments.choice.as_ref();
     let choice = choice.expect("clap asks for a study unless a run is resumed");
-    let (text, plan) = planned(choice)?;
+    let wish = Wish::of(choice)?;
+    let plan = wish.plan(vec![])?;
     let parts = Parts::of(&plan)?;
+    let plan = match parts.unavailable() {
+        missing if missing.is_empty() => plan,
+        missing => without(&wish, missing)?,
+    };
     let level = choice.isolation.map(isolation);
     let lab = lab(level, arguments.realtime, &parts, interrupt)?;
     let dir = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.study));
-    let store = Store::create(
-        &dir,
-        &text,
-        &plan,
-        &run::host_facts(&lab, arguments.realtime, &parts.labelled()),
-    )?;
+    let facts = run::host_facts(&lab, arguments.realtime, &parts.labelled(), &plan)?;
+    let store = Store::create(&dir, &wish.text, &plan, &facts)?;
     Ok((store, plan, lab))
+}
+
+/// The plan without the variants that cannot run here; what can run still runs.
+fn without(wish: &Wish, missing: Vec<(String, String)>) -> Result<Plan, CliError> {
+    for (variant, reason) in &missing {
+        say(&format!("warning: {variant} is skipped: {reason}"));
+    }
+    wish.plan(missing)
 }
 
 fn resumed(run: &Path, interrupt: &Arc<AtomicBool>) -> Result<(Store, Plan, Lab), CliError> {
     let (store, plan) = Store::open(run)?;
     let mut host = store.host()?;
-    let parts = Parts::of(&plan)?;
+    let parts = Parts::of(&plan)?.complete()?;
     let lab = lab(host.isolation, host.realtime, &parts, interrupt)?;
-    host.resume_on(&run::host_facts(&lab, host.realtime, &parts.labelled()));
+    host.resume_on(&run::host_facts(&lab, host.realtime, &parts.labelled(), &plan)?);
     host.changes.iter().for_each(|change| say(&format!("warning: {change}")));
     store.write_host(&host)?;
     Ok((store, plan, lab))
@@ -125,7 +134,7 @@ fn conclude(outcome: Outcome) -> Result<u8, CliError> {
 
 /// `toll plan`.
 pub fn plan(arguments: &PlanArguments) -> Result<u8, CliError> {
-    let (_, plan) = planned(&arguments.choice)?;
+    let plan = Wish::of(&arguments.choice)?.plan(vec![])?;
     if arguments.json {
         print(&serde_json::to_string_pretty(&plan).expect("a plan is plain data"))?;
         return Ok(exit::DONE);
@@ -190,6 +199,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8, CliError> {
     if arguments.fetch {
         parts::envoy(Fetch::Allowed)?;
         parts::postgres(Fetch::Allowed)?;
+        parts::opentelemetry(Fetch::Allowed)?;
     }
     for part in parts::statuses() {
         let found = match &part.found {
@@ -213,20 +223,36 @@ pub fn clean() -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-/// The text of a study and its plan, with the user's choices.
-fn planned(choice: &StudyChoice) -> Result<(String, Plan), CliError> {
-    let (name, text) = study_text(&choice.study)?;
-    let (study, warnings) = read(&name, &text)?;
-    let choices = Choices {
-        profile: profile(choice),
-        blocks: choice.blocks,
-        variants: choice.variants.clone(),
-        against_itself: choice.aa,
-        runtime: choice.runtime.map(runtime),
-        seed: choice.seed.unwrap_or_else(seed_from_clock),
-        unavailable: vec![],
-    };
-    Ok((text, plan::resolve(&study, &choices, warnings)?))
+/// A study, and what the user chose of it.
+struct Wish {
+    /// The study file's.
+    text: String,
+    study: Study,
+    warnings: Vec<String>,
+    choices: Choices,
+}
+
+impl Wish {
+    fn of(choice: &StudyChoice) -> Result<Self, CliError> {
+        let (name, text) = study_text(&choice.study)?;
+        let (study, warnings) = read(&name, &text)?;
+        let choices = Choices {
+            profile: profile(choice),
+            blocks: choice.blocks,
+            variants: choice.variants.clone(),
+            against_itself: choice.aa,
+            runtime: choice.runtime.map(runtime),
+            seed: choice.seed.unwrap_or_else(seed_from_clock),
+            unavailable: vec![],
+        };
+        Ok(Self { text, study, warnings, choices })
+    }
+
+    /// What will happen; `unavailable` are variants that cannot run here, each with its reason.
+    fn plan(&self, unavailable: Vec<(String, String)>) -> Result<Plan, CliError> {
+        let choices = Choices { unavailable, ..self.choices.clone() };
+        Ok(plan::resolve(&self.study, &choices, self.warnings.clone())?)
+    }
 }
 
 fn read(name: &str, text: &str) -> Result<(Study, Vec<String>), CliError> {
@@ -283,9 +309,9 @@ fn lab(
         postgres: parts.postgres(),
         java: parts.java(),
         spring: parts.spring(),
-        petclinic_gateway: None,
-        petclinic_vets: None,
-        opentelemetry: None,
+        petclinic_gateway: parts.petclinic_gateway(),
+        petclinic_vets: parts.petclinic_vets(),
+        opentelemetry: parts.opentelemetry(),
         collector: vec![toll.into(), "collector".into()],
         realtime,
         work_dir: std::env::temp_dir(),

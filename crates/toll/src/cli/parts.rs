@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use toll_lab::parts::{self, Fetch, Part, PartError, Source};
-use toll_lab::{DataPlane, Deployment, Program, Runtime};
+use toll_lab::{AgentKind, DataPlane, Deployment, PetclinicPart, Program, Runtime};
 
-use super::talk::{CliError, say};
+use super::talk::{CliError, say, with_causes};
 use crate::plan::Plan;
 
 /// The parts of a run; those that no deployment needs are left out.
@@ -15,10 +15,17 @@ pub struct Parts {
     postgres: Option<Part>,
     java: Option<Part>,
     spring: Option<Part>,
+    petclinic_gateway: Option<Part>,
+    petclinic_vets: Option<Part>,
+    opentelemetry: Option<Part>,
+    easeagent: Option<Part>,
+    /// Variants whose agent cannot be had.
+    without_agent: Vec<(String, PartError)>,
 }
 
 impl Parts {
-    /// Finds what the plan needs, and fetches what is nowhere.
+    /// Finds what the plan needs, and fetches what is nowhere. A variant's agent may be missing; what all
+    /// variants need may not.
     ///
     /// # Errors
     /// The first part that cannot be had.
@@ -27,20 +34,72 @@ impl Parts {
         let found = |needed: bool, find: &dyn Fn() -> Result<Part, PartError>| {
             needed.then(find).transpose()
         };
+        let (gateway, vets) = (needs(has_petclinic_gateway), needs(has_petclinic_vets));
+        let petclinic = gateway || vets;
         let spring = needs(has_spring);
-        Ok(Self {
+        let skipped = if petclinic { CliError::PetclinicSkipped } else { CliError::RuntimeSkipped };
+        let mut parts = Self {
             envoy: found(needs(has_proxies), &|| fetched(ENVOY, parts::envoy))?,
             postgres: found(needs(has_databases), &|| fetched(POSTGRES, parts::postgres))?,
-            java: found(spring, &parts::java).map_err(CliError::RuntimeSkipped)?,
+            java: found(spring || petclinic, &parts::java).map_err(skipped)?,
             spring: found(spring, &parts::spring).map_err(CliError::RuntimeSkipped)?,
-        })
+            petclinic_gateway: found(gateway, &parts::petclinic_gateway)
+                .map_err(CliError::PetclinicSkipped)?,
+            petclinic_vets: found(vets, &parts::petclinic_vets)
+                .map_err(CliError::PetclinicSkipped)?,
+            ..Self::default()
+        };
+        plan.ready().for_each(|(variant, deployment)| parts.find_agent(variant, deployment));
+        Ok(parts)
+    }
+
+    fn find_agent(&mut self, variant: &str, deployment: &Deployment) {
+        let DataPlane::Agent(agent) = &deployment.data_plane else { return };
+        let (place, found) = match &agent.kind {
+            AgentKind::OpenTelemetry => {
+                (&mut self.opentelemetry, fetched(OPENTELEMETRY, parts::opentelemetry))
+            }
+            AgentKind::EaseAgent { jar } => (&mut self.easeagent, parts::java_agent(jar)),
+        };
+        match found {
+            Ok(part) => *place = Some(part),
+            Err(error) => self.without_agent.push((variant.to_owned(), error)),
+        }
+    }
+
+    /// The variants that cannot run here, each with the reason and what to do about it.
+    pub fn unavailable(&self) -> Vec<(String, String)> {
+        let reason = |error: &PartError| match error.help() {
+            Some(help) => format!("{}; {help}", with_causes(error)),
+            None => with_causes(error),
+        };
+        self.without_agent.iter().map(|(variant, error)| (variant.clone(), reason(error))).collect()
+    }
+
+    /// These parts, if no variant lacks its agent.
+    ///
+    /// # Errors
+    /// Why the first agent cannot be had.
+    pub fn complete(mut self) -> Result<Self, CliError> {
+        match self.without_agent.pop() {
+            Some((_, error)) => Err(error.into()),
+            None => Ok(self),
+        }
     }
 
     /// Each with what the report calls it.
     pub fn labelled(&self) -> Vec<(&'static str, Part)> {
-        let labels = ["Envoy", "PostgreSQL", "Java", "Spring Boot"];
-        let parts = [&self.envoy, &self.postgres, &self.java, &self.spring];
-        labels.into_iter().zip(parts).filter_map(|(l, part)| Some((l, part.clone()?))).collect()
+        let labelled = [
+            ("Envoy", &self.envoy),
+            ("PostgreSQL", &self.postgres),
+            ("Java", &self.java),
+            ("Spring Boot", &self.spring),
+            ("Spring Boot of the gateway", &self.petclinic_gateway),
+            ("Spring Boot of vets", &self.petclinic_vets),
+            ("OpenTelemetry Java agent", &self.opentelemetry),
+            ("EaseAgent", &self.easeagent),
+        ];
+        labelled.into_iter().filter_map(|(l, part)| Some((l, part.clone()?))).collect()
     }
 
     /// Its program.
@@ -62,10 +121,27 @@ impl Parts {
     pub fn spring(&self) -> Option<PathBuf> {
         path(&self.spring)
     }
+
+    /// Its jar.
+    pub fn petclinic_gateway(&self) -> Option<PathBuf> {
+        path(&self.petclinic_gateway)
+    }
+
+    /// Its jar.
+    pub fn petclinic_vets(&self) -> Option<PathBuf> {
+        path(&self.petclinic_vets)
+    }
+
+    /// Its jar.
+    pub fn opentelemetry(&self) -> Option<PathBuf> {
+        path(&self.opentelemetry)
+    }
 }
 
 const ENVOY: &str = "fetching Envoy into the user's cache (once, about 30 MB)";
 const POSTGRES: &str = "fetching PostgreSQL into the user's cache (once, about 15 MB)";
+const OPENTELEMETRY: &str =
+    "fetching the OpenTelemetry Java agent into the user's cache (once, about 25 MB)";
 
 /// A fetch takes seconds, so it is announced.
 fn fetched(
@@ -103,6 +179,18 @@ fn has_spring(deployment: &Deployment) -> bool {
         deployment,
         |program| matches!(program, Program::BuiltIn(built_in) if built_in.runtime == Runtime::Spring),
     )
+}
+
+fn has_petclinic_gateway(deployment: &Deployment) -> bool {
+    has(deployment, |program| plays(program, PetclinicPart::Gateway))
+}
+
+fn has_petclinic_vets(deployment: &Deployment) -> bool {
+    has(deployment, |program| plays(program, PetclinicPart::Vets))
+}
+
+fn plays(program: &Program, part: PetclinicPart) -> bool {
+    matches!(program, Program::Petclinic(petclinic) if petclinic.part == part)
 }
 
 fn has(deployment: &Deployment, which: impl Fn(&Program) -> bool) -> bool {

@@ -44,6 +44,9 @@ pub enum CliError {
     /// A runtime's part cannot be had, so that nothing of it can run.
     #[error("the spring runtime is skipped")]
     RuntimeSkipped(#[source] toll_lab::parts::PartError),
+    /// What the Petclinic runs on or consists of cannot be had.
+    #[error("the Petclinic cannot run")]
+    PetclinicSkipped(#[source] toll_lab::parts::PartError),
     /// The run ended early.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -73,7 +76,7 @@ impl CliError {
             }),
             Self::Plan(error) => error.help(),
             Self::Lab(error) => error.help(),
-            Self::Part(error) => error.help(),
+            Self::Part(error) | Self::PetclinicSkipped(error) => error.help(),
             Self::RuntimeSkipped(error) => Some(match error.help() {
                 Some(help) => format!("{help}; `--runtime native` does without"),
                 None => "`--runtime native` does without".into(),
@@ -111,7 +114,7 @@ pub fn say_error(error: &CliError) {
 }
 
 /// The error and what caused it. Some texts hold their cause already: it is not told twice.
-fn with_causes(error: &dyn Error) -> String {
+pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {

@@ -7,9 +7,10 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use ring::digest::{SHA256, digest};
-use toll_lab::Lab;
 use toll_lab::parts::Part;
+use toll_lab::{Lab, LabError};
 
+use crate::plan::Plan;
 use crate::store::HostFacts;
 
 /// Iterations of the calibration loop: a few milliseconds on current machines.
@@ -40,8 +41,17 @@ fn spin_ns() -> u64 {
     u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The machine, the parts by their labels and the lab, for the report's manifest (METHOD.md rule 11).
-pub fn host_facts(lab: &Lab, realtime: bool, parts: &[(&str, Part)]) -> HostFacts {
+/// The machine, the parts by their labels, the lab, and how it starts the plan's programs, for the report's
+/// manifest (METHOD.md rule 11).
+///
+/// # Errors
+/// When a deployment asks for what the lab does not have.
+pub fn host_facts(
+    lab: &Lab,
+    realtime: bool,
+    parts: &[(&str, Part)],
+    plan: &Plan,
+) -> Result<HostFacts, LabError> {
     let mut facts = vec![
         fact("toll", format!("{} ({})", env!("CARGO_PKG_VERSION"), own_hash())),
         fact("kernel", read_line("/proc/sys/kernel/osrelease")),
@@ -53,8 +63,14 @@ pub fn host_facts(lab: &Lab, realtime: bool, parts: &[(&str, Part)]) -> HostFact
     ];
     facts.extend(parts.iter().map(|(label, part)| part_fact(label, part)));
     facts.extend(lab.facts());
+    for (_, deployment) in plan.ready() {
+        // Most hold for several variants.
+        let more = lab.facts_of(deployment)?;
+        let new = more.into_iter().filter(|fact| !facts.contains(fact)).collect::<Vec<_>>();
+        facts.extend(new);
+    }
     let (lacks, isolation) = (lab.lacks(), lab.isolation());
-    HostFacts { facts, cores: Some(cores()), lacks, isolation, realtime, changes: vec![] }
+    Ok(HostFacts { facts, cores: Some(cores()), lacks, isolation, realtime, changes: vec![] })
 }
 
 fn fact(label: &str, value: impl Into<String>) -> (String, String) {
