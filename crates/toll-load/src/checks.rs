@@ -1,7 +1,5 @@
 //! Judges from a finished phase whether the load generator was fit to measure with (METHOD.md, rule 9). Pure.
 
-use std::iter::repeat_n;
-
 use crate::occupancy::STRATUM_NS;
 use crate::setup::is_plain;
 use crate::{
@@ -10,7 +8,7 @@ use crate::{
 
 /// Share of its one core above which the engine's own queueing shows in what it measures.
 const HIGHEST_CPU_SHARE: f64 = 0.85;
-/// Disagreement with Little's law that is accepted, besides what sampling and the phase's edges explain.
+/// Disagreement with Little's law that is accepted, besides what sampling explains.
 const LITTLE_TOLERANCE: f64 = 0.05;
 /// Standard errors of the sampled mean that are taken for chance.
 const STANDARD_ERRORS: f64 = 4.0;
@@ -19,7 +17,7 @@ const STANDARD_ERRORS: f64 = 4.0;
 pub(crate) fn check(plan: &LoadPlan, measure: &PhaseReport) -> Vec<Check> {
     let mut checks = vec![own_cpu(measure, plan.threads), errors(measure)];
     let sampled = measure.mean_in_flight;
-    let chance = sampling_error(measure, sampled);
+    let chance = sampling_error(plan, measure);
     match &plan.model {
         LoadModel::Closed { clients, .. } => {
             let clients = clients.highest().round() as u32;
@@ -121,9 +119,8 @@ fn own_cpu(measure: &PhaseReport, threads: u32) -> Check {
 /// Little's law: requests in flight = throughput x time in flight. `expected` in flight were set (closed loop)
 /// or sampled (open loop), give or take `uncertainty`.
 fn littles_law(measure: &PhaseReport, expected: f64, uncertainty: f64) -> Check {
-    let throughput_per_ns = measure.done as f64 / duration_ns(measure);
-    let computed = throughput_per_ns * mean_service_time_ns(measure);
-    let tolerance = expected * LITTLE_TOLERANCE + edges(measure) + uncertainty;
+    let computed = in_flight_ns(measure) / duration_ns(measure);
+    let tolerance = expected * LITTLE_TOLERANCE + uncertainty;
     Check {
         name: "littles-law".into(),
         holds: measure.done > 0 && (computed - expected).abs() <= tolerance,
@@ -136,28 +133,22 @@ fn littles_law(measure: &PhaseReport, expected: f64, uncertainty: f64) -> Check 
     }
 }
 
-/// What the two sides may differ by because requests are in flight when the phase begins or ends: their time
-/// on one side of that edge is in flight in the phase, but not theirs to tell, or the other way round.
-///
-/// The k-th last request before an edge has been in flight for k gaps between requests. At worst the longest of
-/// all were the last ones; a service that stalls across the edge comes close to that.
-fn edges(measure: &PhaseReport) -> f64 {
-    let gap_ns = duration_ns(measure) / measure.done as f64;
-    let recorded: Vec<_> = measure.service_time.0.iter_recorded().collect();
-    let longest_first = recorded.iter().rev().flat_map(|value| {
-        repeat_n(value.value_iterated_to() as f64, value.count_at_value() as usize)
-    });
-    let beyond = longest_first.zip(0..).map(|(service_ns, k)| service_ns - f64::from(k) * gap_ns);
-    beyond.take_while(|ns| *ns > 0.0).sum::<f64>() / duration_ns(measure)
+/// How far a sampled mean may be off by chance. Independent requests in flight vary as a Poisson number does, those
+/// that are sent several at once as several times one.
+fn sampling_error(plan: &LoadPlan, measure: &PhaseReport) -> f64 {
+    let at_once = match &plan.model {
+        LoadModel::Closed { iteration, .. } => f64::from(iteration.requests),
+        LoadModel::Open { .. } => 1.0,
+    };
+    let mean = measure.mean_in_flight;
+    STANDARD_ERRORS * (at_once * mean * STRATUM_NS as f64 / duration_ns(measure)).sqrt()
 }
 
-/// How far a sampled mean may be off by chance. Independent requests in flight vary as a Poisson number does.
-fn sampling_error(measure: &PhaseReport, mean: f64) -> f64 {
-    STANDARD_ERRORS * (mean * STRATUM_NS as f64 / duration_ns(measure)).sqrt()
-}
-
-fn mean_service_time_ns(measure: &PhaseReport) -> f64 {
-    measure.service_time.mean_us() * 1e3
+/// Time in flight within the phase, summed over requests: of its own what lies before its end, of earlier ones what
+/// lies behind its begin. Requests that come in bursts may all be in flight when the phase ends.
+fn in_flight_ns(measure: &PhaseReport) -> f64 {
+    let own_ns = measure.done as f64 * measure.service_time.mean_us() * 1e3;
+    own_ns - measure.after_end_ns as f64 + measure.inherited_ns as f64
 }
 
 fn connections_used(measure: &PhaseReport, connections: u64, stop: Stop) -> Check {

@@ -81,6 +81,8 @@ impl PhaseReport {
         self.cpu_ns += part.cpu_ns;
         self.spun_ns += part.spun_ns;
         self.mean_in_flight += part.mean_in_flight;
+        self.after_end_ns += part.after_end_ns;
+        self.inherited_ns += part.inherited_ns;
         self.involuntary_switches += part.involuntary_switches;
     }
 }

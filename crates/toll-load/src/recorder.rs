@@ -54,6 +54,18 @@ pub(crate) struct Recorder {
     stages: Vec<StageRecord>,
     bounds: Stages,
     mean_in_flight: f64,
+    edges: Edges,
+}
+
+/// Time in flight on the other side of the phase's edges, nanoseconds, summed over requests.
+#[derive(Debug, Default)]
+struct Edges {
+    /// Of this phase's requests, after its end.
+    after_end_ns: u64,
+    /// Of earlier requests, after its begin.
+    inherited_ns: u64,
+    /// Whether the phase is over.
+    over: bool,
 }
 
 #[derive(Debug, Default)]
@@ -138,6 +150,7 @@ impl Recorder {
             stages: (0..several).map(|_| StageRecord::default()).collect(),
             bounds: stages.clone(),
             mean_in_flight: 0.0,
+            edges: Edges::default(),
         }
     }
 
@@ -155,6 +168,20 @@ impl Recorder {
         self.end_ns = end_ns;
         self.usage = Usage::of_this_thread().since(self.usage);
         self.mean_in_flight = mean_in_flight;
+        self.edges.over = true;
+    }
+
+    /// One of the phase's requests came to its end.
+    pub fn left(&mut self, now_ns: u64) {
+        if self.edges.over {
+            self.edges.after_end_ns += now_ns.saturating_sub(self.end_ns);
+        }
+    }
+
+    /// A request of an earlier phase came to its end.
+    pub fn inherited_left(&mut self, now_ns: u64) {
+        let until_ns = if self.edges.over { self.end_ns.min(now_ns) } else { now_ns };
+        self.edges.inherited_ns += until_ns.saturating_sub(self.begin_ns);
     }
 
     /// A connection can carry requests.
@@ -334,6 +361,8 @@ impl Recorder {
             cpu_ns: self.usage.cpu_ns,
             spun_ns: self.spun_ns,
             mean_in_flight: self.mean_in_flight,
+            after_end_ns: self.edges.after_end_ns,
+            inherited_ns: self.edges.inherited_ns,
             involuntary_switches: self.usage.involuntary_switches,
         }
     }

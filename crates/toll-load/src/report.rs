@@ -208,6 +208,12 @@ pub struct PhaseReport {
     pub spun_ns: u64,
     /// Mean requests in flight, sampled at instants independent of completions.
     pub mean_in_flight: f64,
+    /// Time that the phase's requests were in flight after its end, summed over them, nanoseconds.
+    #[serde(default)]
+    pub after_end_ns: u64,
+    /// Time that requests of the phase before were in flight in this one, summed over them, nanoseconds.
+    #[serde(default)]
+    pub inherited_ns: u64,
     /// Involuntary context switches of the engine's process in this phase.
     pub involuntary_switches: u64,
 }

@@ -601,6 +601,9 @@ impl<'a> Shard<'a> {
                 ended.push(Ended { exchange, lane, completion });
             }
         }
+        for end in &ended {
+            self.tell_edges(end.exchange.phase, now_ns);
+        }
         if ended.iter().any(|end| !end.completion.processed) {
             ended.retain(|end| end.completion.processed || self.send_again(end));
         }
@@ -621,6 +624,14 @@ impl<'a> Shard<'a> {
             self.account(&end, now_ns);
         }
         self.ended = ended;
+    }
+
+    /// A request of this phase came to its end: what of its time in flight lies beyond the edges of a phase.
+    fn tell_edges(&mut self, phase: Phase, now_ns: u64) {
+        self.recorder(phase).left(now_ns);
+        if phase == Phase::WarmUp && self.phase != Phase::WarmUp {
+            self.measured.inherited_left(now_ns);
+        }
     }
 
     /// A request that the peer says it did not process waits for its turn again; it has not ended.

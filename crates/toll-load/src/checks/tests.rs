@@ -115,12 +115,15 @@ fn sampling_error_at_low_occupancy_is_not_taken_for_a_fault() {
 fn stalling(begin_ms: u64, end_ms: u64) -> PhaseReport {
     let answered_ms = |sent_ms: u64| sent_ms.max(sent_ms / 1000 * 1000 + 100);
     let mut service_time = Histogram::new();
-    let mut in_flight_ms = 0;
+    let [mut in_flight_ms, mut after_end_ms, mut inherited_ms] = [0; 3];
     for sent_ms in (0..end_ms).step_by(2) {
         let answered_ms = answered_ms(sent_ms);
         in_flight_ms += answered_ms.min(end_ms).saturating_sub(sent_ms.max(begin_ms));
         if sent_ms >= begin_ms {
             service_time.record_ns((answered_ms - sent_ms) * 1_000_000);
+            after_end_ms += answered_ms.saturating_sub(end_ms);
+        } else {
+            inherited_ms += answered_ms.min(end_ms).saturating_sub(begin_ms);
         }
     }
     let done = service_time.count();
@@ -134,6 +137,8 @@ fn stalling(begin_ms: u64, end_ms: u64) -> PhaseReport {
         latency: service_time.clone(),
         service_time,
         mean_in_flight: in_flight_ms as f64 / (end_ms - begin_ms) as f64,
+        after_end_ns: after_end_ms * 1_000_000,
+        inherited_ns: inherited_ms * 1_000_000,
         ..sound()
     }
 }
@@ -147,6 +152,28 @@ fn a_service_that_stalls_is_not_held_against_the_generator_wherever_the_phase_be
             assert_eq!(failing, Vec::<String>::new(), "from {begin_ms} ms for {length_ms} ms");
         }
     }
+}
+
+/// 100 users send four requests at once, all in the last half second, and all are answered half a second after the
+/// end: none of their time in flight is the phase's but that half second.
+#[test]
+fn a_burst_that_is_in_flight_when_the_phase_ends_is_not_held_against_the_generator() {
+    let users = LoadModel::Closed {
+        clients: crate::Profile::constant(100.0),
+        iteration: crate::Iteration { requests: 4, think_ms: 1000.0 },
+    };
+    let burst = PhaseReport {
+        scheduled: 400,
+        sent: 400,
+        done: 400,
+        service_time: all(TEN_SECONDS / 10, 400),
+        mean_in_flight: 400.0 * 0.5 / 10.0,
+        after_end_ns: 400 * TEN_SECONDS / 20,
+        ..sound()
+    };
+    assert_eq!(failing(&plan(users.clone()), &burst), Vec::<String>::new());
+    let untold = PhaseReport { after_end_ns: 0, ..burst };
+    assert_eq!(failing(&plan(users), &untold), ["littles-law"]);
 }
 
 #[test]
