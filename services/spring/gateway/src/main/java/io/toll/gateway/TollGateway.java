@@ -12,6 +12,12 @@ public class TollGateway {
     public static final Service<GatewaySettings> SERVICE =
             new Service<>("toll-gateway.jar", TollGateway.class, GatewaySettings.class, TollGateway::register);
 
+    static {
+        // Or Spring Cloud asks a name server what this machine's address is called, and waits for the answer. As a
+        // property of the JVM: it asks before it reads the application's.
+        System.setProperty("spring.cloud.inetutils.ignored-interfaces", ".*");
+    }
+
     public static void main(String[] arguments) {
         SERVICE.main(arguments);
     }
