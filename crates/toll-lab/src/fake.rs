@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::environment::NextLine;
 use crate::{
-    Component, ComponentSample, Deployment, Ending, HostSample, LabError, MemorySample, Proof,
-    Reading, Rendered, Sample, Traffic,
+    Component, ComponentSample, Deployment, Ending, HostSample, LabError, MemorySample, PodMetrics,
+    Proof, Reading, Rendered, Sample, Traffic,
 };
 
 /// One load as the script wants it.
@@ -41,12 +41,16 @@ pub enum FakeCall {
     Dropped(String),
 }
 
+/// What pods tell of themselves at an instant.
+type Telling = dyn Fn(&Deployment, u64) -> Vec<PodMetrics> + Send + Sync;
+
 type Script = dyn Fn(&Deployment, &[u8]) -> FakeLoadScript + Send + Sync;
 
 /// A lab that makes nothing up but numbers.
 #[derive(Clone)]
 pub struct FakeLab {
     script: Arc<Script>,
+    telling: Arc<Telling>,
     proof: Proof,
     /// Number of the load, from 1, in which a component ends by itself.
     crash_in: Option<usize>,
@@ -59,7 +63,17 @@ impl FakeLab {
         proof: Proof,
         script: impl Fn(&Deployment, &[u8]) -> FakeLoadScript + Send + Sync + 'static,
     ) -> Self {
-        Self { script: Arc::new(script), proof, crash_in: None, calls: Arc::default() }
+        let telling = Arc::new(|_: &Deployment, _| Vec::new());
+        Self { script: Arc::new(script), telling, proof, crash_in: None, calls: Arc::default() }
+    }
+
+    /// The same, but each sample has what `telling` says for its instant, in nanoseconds: the first is at one
+    /// second.
+    pub fn telling(
+        self,
+        telling: impl Fn(&Deployment, u64) -> Vec<PodMetrics> + Send + Sync + 'static,
+    ) -> Self {
+        Self { telling: Arc::new(telling), ..self }
     }
 
     /// The same, but in its load number `load`, from 1, a component ends by itself.
@@ -145,12 +159,13 @@ impl FakeEnvironment {
         self.samples += 1;
         let components: Vec<_> = self.used.iter().map(|used| self.component(used)).collect();
         let busy_ns = components.iter().map(|c| value(&c.cpu_ns)).sum();
+        let at_ns = self.samples * SECOND;
         Sample {
-            at_ns: self.samples * SECOND,
+            at_ns,
             took_ns: 0,
             components,
             host: HostSample { busy_ns, steal_ns: 0, runnable: 1 },
-            metrics: vec![],
+            metrics: (self.lab.telling)(&self.deployment, at_ns),
         }
     }
 
@@ -273,6 +288,21 @@ mod tests {
             }
             assert_eq!(seen, expected);
         }
+    }
+
+    #[test]
+    fn each_sample_has_what_the_script_tells_for_its_instant() {
+        let lab = fake().telling(|deployment, at_ns| {
+            let series = [("up".to_owned(), at_ns as f64 / 1e9)];
+            let series = Reading::Value(series.into());
+            vec![PodMetrics { pod: deployment.entry.clone(), at_ns, series }]
+        });
+        let mut environment = up(&lab);
+        let values = [(); 2].map(|()| match &environment.sample().metrics[0].series {
+            Reading::Value(series) => series["up"],
+            Reading::Missing(why) => panic!("{why}"),
+        });
+        assert_eq!(values, [1.0, 2.0]);
     }
 
     #[test]

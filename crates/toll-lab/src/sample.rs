@@ -102,3 +102,30 @@ pub struct HostSample {
     /// Tasks that run or wait for a core, at this instant.
     pub runnable: u32,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As toll 0.1 wrote it before pods could tell of themselves.
+    const WITHOUT_METRICS: &str =
+        r#"{"at_ns":7,"took_ns":2,"components":[],"host":{"busy_ns":1,"steal_ns":0,"runnable":3}}"#;
+
+    #[test]
+    fn a_sample_of_an_older_run_has_no_metrics_and_is_written_as_it_was() {
+        let sample: Sample = serde_json::from_str(WITHOUT_METRICS).unwrap();
+        assert!(sample.metrics.is_empty());
+        assert_eq!(serde_json::to_string(&sample).unwrap(), WITHOUT_METRICS);
+    }
+
+    #[test]
+    fn what_a_pod_told_is_read_back() {
+        let series = [("jvm_memory_used_bytes{area=\"heap\"}".to_owned(), 1.5e7)];
+        let told = [Reading::Value(BTreeMap::from(series)), Reading::Missing("refused".into())];
+        let metrics = told.map(|series| PodMetrics { pod: "vets".into(), at_ns: 9, series }).into();
+        let without: Sample = serde_json::from_str(WITHOUT_METRICS).unwrap();
+        let sample = Sample { metrics, ..without };
+        let text = serde_json::to_string(&sample).unwrap();
+        assert_eq!(serde_json::from_str::<Sample>(&text).unwrap(), sample, "{text}");
+    }
+}

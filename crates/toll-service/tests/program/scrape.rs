@@ -140,6 +140,21 @@ fn a_connection_that_was_closed_since_is_made_anew() {
 }
 
 #[test]
+fn a_connection_that_breaks_when_it_is_used_again_is_made_anew() {
+    let (address, connections) = server(|stream| {
+        if request(&stream).is_some() {
+            answer(&stream, "200 OK", "up 1\n");
+            drop(request(&stream));
+        }
+    });
+    let mut scraper = Scraper::of(&[address]);
+    for _ in 0..4 {
+        assert_eq!(scraper.ask(), [json!({"value": {"up": 1.0}})]);
+    }
+    assert_eq!(connections.load(Ordering::SeqCst), 4);
+}
+
+#[test]
 fn an_endpoint_that_hangs_is_missing_after_a_second_and_delays_no_other() {
     let (hanging, _) = server(|stream| {
         request(&stream);
