@@ -64,7 +64,8 @@ pub struct Sample {
 pub struct PodMetrics {
     /// Name of the pod.
     pub pod: String,
-    /// `CLOCK_MONOTONIC` when it was asked, nanoseconds.
+    /// `CLOCK_MONOTONIC` when it was asked, nanoseconds: after the counters of a sample that waited for it, before
+    /// those of a sample taken in passing.
     pub at_ns: u64,
     /// Value by series, as the endpoint writes it: `jvm_memory_used_bytes{area="heap"}`.
     pub series: Reading<BTreeMap<String, f64>>,
