@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::deployment::{
-    BuiltIn, DataPlane, Deployment, Mtls, Program, Runtime, Service, SidecarProxy,
+    BuiltIn, DataPlane, Deployment, Metrics, Mtls, Petclinic, PetclinicPart, Program, Runtime,
+    Service, SidecarProxy,
 };
 
 /// `client:9000` calls `server:9999`; no data plane.
@@ -40,5 +41,25 @@ fn service(name: &str, port: u16, calls: &[&str]) -> Service {
         program: Program::BuiltIn(behaviour),
         calls: calls.iter().map(|c| (*c).to_owned()).collect(),
         metrics: None,
+    }
+}
+
+/// `gateway:8080`, with metrics on 9080, calls `vets:8081`, beside `collector:4318`; no data plane.
+pub(crate) fn petclinic() -> Deployment {
+    let part = |name: &str, port, calls: &[&str], part| Service {
+        program: Program::Petclinic(Petclinic { part, heap_mib: 128 }),
+        ..service(name, port, calls)
+    };
+    let metrics = Metrics { port: 9080, path: "/metrics".into(), series: vec![] };
+    let gateway = part("gateway", 8080, &["vets"], PetclinicPart::Gateway);
+    Deployment {
+        name: "baseline".into(),
+        entry: "gateway".into(),
+        services: vec![
+            Service { metrics: Some(metrics), ..gateway },
+            part("vets", 8081, &[], PetclinicPart::Vets),
+            Service { program: Program::Collector, ..service("collector", 4318, &[]) },
+        ],
+        data_plane: DataPlane::Bare,
     }
 }

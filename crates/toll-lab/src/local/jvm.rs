@@ -172,3 +172,118 @@ pub(super) fn collector_socket(deployment: &Deployment, folder: &Path) -> Option
     let is_collector = |service: &Service| matches!(service.program, Program::Collector);
     deployment.services.iter().any(is_collector).then(|| folder.join("collector.sock"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::deployment::JavaAgent;
+    use crate::fixture::petclinic;
+    use crate::local::Isolation;
+
+    fn traced(deployment: Deployment) -> Deployment {
+        let agent = JavaAgent { kind: AgentKind::OpenTelemetry, settings: BTreeMap::new() };
+        Deployment { data_plane: DataPlane::Agent(agent), ..deployment }
+    }
+
+    fn launches_of(deployment: &Deployment) -> Vec<(String, Launch)> {
+        let topology = topology::plan(deployment, Isolation::Pods, []);
+        launches(deployment, &topology, Some(Path::new("otel.jar")), Path::new("/run/x")).unwrap()
+    }
+
+    fn program(argv: &[&str]) -> Program {
+        Program::Command(argv.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    /// What `command` is started with beside or instead of what it inherits; none for what is taken away.
+    fn variables(command: &Command) -> BTreeMap<String, Option<String>> {
+        let text = |value: &OsStr| value.to_string_lossy().into_owned();
+        command.get_envs().map(|(name, value)| (text(name), value.map(text))).collect()
+    }
+
+    fn inherited() -> [(OsString, OsString); 1] {
+        [("JAVA_TOOL_OPTIONS".into(), "-Dtheirs".into())]
+    }
+
+    #[test]
+    fn the_heap_is_the_studys_and_all_else_is_equal() {
+        let flags = |heap_mib| {
+            let petclinic = Petclinic { part: PetclinicPart::Vets, heap_mib };
+            flags_of(&Program::Petclinic(petclinic)).unwrap()
+        };
+        assert_eq!(flags(96)[..2], ["-Xms96m", "-Xmx96m"]);
+        assert_eq!(flags(96)[2..], flags(256)[2..]);
+        assert_eq!(flags_of(&program(&["java"])), None, "a program of the user's own has its own");
+    }
+
+    #[test]
+    fn what_a_jvm_unpacks_goes_into_the_folder_that_is_removed() {
+        let jvm = Jvm { jar: Path::new("/jars/vets.jar"), heap_mib: 96 };
+        let arguments = jvm.arguments(Path::new("/run/x"));
+        assert!(arguments.contains(&"-Djava.io.tmpdir=/run/x".into()), "{arguments:?}");
+        assert_eq!(arguments[arguments.len() - 2..], ["-jar", "/jars/vets.jar"]);
+    }
+
+    #[test]
+    fn a_class_archive_beside_the_jar_is_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let jar = folder.path().join("vets.jar");
+        assert_eq!(class_archive(&jar), None);
+        std::fs::write(folder.path().join("vets.jsa"), "").unwrap();
+        let flag = class_archive(&jar).unwrap();
+        assert!(flag.to_string_lossy().ends_with("/vets.jsa"), "{flag:?}");
+    }
+
+    #[test]
+    fn an_agent_goes_into_every_program_that_can_be_a_jvm_and_no_other() {
+        let mut deployment = traced(petclinic());
+        deployment.services[1].program = program(&["their-own"]);
+        let pods: Vec<_> = launches_of(&deployment).into_iter().map(|(pod, _)| pod).collect();
+        assert_eq!(pods, ["gateway", "vets"]);
+        assert_eq!(launches_of(&petclinic()), []);
+    }
+
+    #[test]
+    fn an_agent_without_a_collector_is_refused() {
+        let mut deployment = traced(petclinic());
+        deployment.services.pop();
+        let topology = topology::plan(&deployment, Isolation::Pods, []);
+        let error = launches(&deployment, &topology, None, Path::new("/run/x")).unwrap_err();
+        assert!(matches!(error, LabError::UnknownService(name) if name == "collector"));
+    }
+
+    #[test]
+    fn tolls_own_jvms_do_not_hear_what_its_user_tells_all_jvms() {
+        let vets = &petclinic().services[1].program;
+        let mut bare = Command::new("java");
+        equip(&mut bare, vets, None, inherited());
+        assert_eq!(variables(&bare)["JAVA_TOOL_OPTIONS"], None);
+        let launches = launches_of(&traced(petclinic()));
+        let mut with_agent = Command::new("java");
+        equip(&mut with_agent, vets, Some(&launches[1].1), inherited());
+        let options = variables(&with_agent).remove("JAVA_TOOL_OPTIONS").flatten().unwrap();
+        assert!(options.contains("-javaagent:otel.jar"), "{options}");
+        assert!(!options.contains("-Dtheirs"), "{options}");
+    }
+
+    #[test]
+    fn a_program_of_the_users_own_hears_both_its_user_and_the_agent() {
+        let launches = launches_of(&traced(petclinic()));
+        let mut command = Command::new("their-own");
+        equip(&mut command, &program(&["their-own"]), Some(&launches[1].1), inherited());
+        let options = variables(&command).remove("JAVA_TOOL_OPTIONS").flatten().unwrap();
+        assert!(options.starts_with("-Dtheirs -javaagent:otel.jar"), "{options}");
+        let mut bare = Command::new("their-own");
+        equip(&mut bare, &program(&["their-own"]), None, inherited());
+        assert_eq!(variables(&bare), BTreeMap::new());
+    }
+
+    #[test]
+    fn the_collectors_socket_is_known_where_there_is_a_collector() {
+        let folder = Path::new("/run/x");
+        let expected = Some(PathBuf::from("/run/x/collector.sock"));
+        assert_eq!(collector_socket(&petclinic(), folder), expected);
+        assert_eq!(collector_socket(&crate::fixture::chain(), folder), None);
+    }
+}

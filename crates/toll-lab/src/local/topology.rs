@@ -337,7 +337,7 @@ mod tests {
     use super::*;
     use crate::Metrics;
     use crate::data_plane::fixture::{customer, with_replicas};
-    use crate::fixture::{chain, in_mesh};
+    use crate::fixture::{chain, in_mesh, petclinic};
 
     #[test]
     fn pods_have_their_own_addresses_and_keep_the_ports_of_the_study() {
@@ -377,6 +377,28 @@ mod tests {
     #[test]
     fn a_service_with_a_database_is_told_of_it_apart_from_its_calls() {
         insta::assert_snapshot!(config_of(&customer(), "name"));
+    }
+
+    #[test]
+    fn a_part_of_the_petclinic_is_told_where_to_listen_whom_to_call_and_where_to_tell_of_itself() {
+        insta::assert_snapshot!(config_of(&petclinic(), "gateway"));
+    }
+
+    #[test]
+    fn a_part_of_the_petclinic_without_metrics_is_not_told_of_any() {
+        let config = config_of(&petclinic(), "vets");
+        let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+        let expected = serde_json::json!({ "name": "vets", "listen": "0.0.0.0:8081", "calls": [] });
+        assert_eq!(config, expected);
+    }
+
+    #[test]
+    fn spans_go_to_the_pod_of_the_collector_and_without_one_nowhere() {
+        let topology = plan(&petclinic(), Isolation::Pods, []);
+        let at = SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 4), 4318);
+        assert_eq!(collector(&petclinic(), &topology).unwrap(), at);
+        let without = plan(&chain(), Isolation::Pods, []);
+        assert!(matches!(collector(&chain(), &without), Err(LabError::UnknownService(_))));
     }
 
     #[test]

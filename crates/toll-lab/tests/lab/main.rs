@@ -8,4 +8,5 @@ mod left_behind;
 mod local;
 mod mesh;
 mod metrics;
+mod petclinic;
 mod support;
