@@ -171,17 +171,18 @@ impl Recorder {
         self.edges.over = true;
     }
 
-    /// One of the phase's requests came to its end.
-    pub fn left(&mut self, now_ns: u64) {
+    /// One of the phase's requests, sent at `sent_ns`, came to its end. What waited for a connection may have been
+    /// sent only when the phase was over.
+    pub fn left(&mut self, sent_ns: u64, now_ns: u64) {
         if self.edges.over {
-            self.edges.after_end_ns += now_ns.saturating_sub(self.end_ns);
+            self.edges.after_end_ns += now_ns.saturating_sub(self.end_ns.max(sent_ns));
         }
     }
 
-    /// A request of an earlier phase came to its end.
-    pub fn inherited_left(&mut self, now_ns: u64) {
+    /// A request of an earlier phase, sent at `sent_ns`, came to its end.
+    pub fn inherited_left(&mut self, sent_ns: u64, now_ns: u64) {
         let until_ns = if self.edges.over { self.end_ns.min(now_ns) } else { now_ns };
-        self.edges.inherited_ns += until_ns.saturating_sub(self.begin_ns);
+        self.edges.inherited_ns += until_ns.saturating_sub(self.begin_ns.max(sent_ns));
     }
 
     /// A connection can carry requests.
@@ -451,6 +452,22 @@ mod tests {
         assert_eq!(histogram.count(), 1);
         let seen = histogram.quantile_us(0.5);
         assert!((seen - value_us).abs() <= value_us / 1000.0, "{seen} us instead of {value_us} us");
+    }
+
+    #[test]
+    fn time_in_flight_beyond_the_edges_of_a_phase_is_told_apart() {
+        let mut recorder = recorder(false);
+        recorder.begin(SECOND_NS, 0);
+        let at = |tenths: u64| SECOND_NS * tenths / 10;
+        recorder.inherited_left(at(8), at(11));
+        recorder.left(at(11), at(12));
+        recorder.end(at(20), 0.0, 0);
+        recorder.inherited_left(at(8), at(25));
+        recorder.left(at(15), at(23));
+        // It waited for a connection until the phase was over.
+        recorder.left(at(21), at(26));
+        let report = recorder.into_report(Histogram::new(), &[]);
+        assert_eq!((report.inherited_ns, report.after_end_ns), (at(1 + 10), at(3 + 5)));
     }
 
     #[test]

@@ -602,7 +602,7 @@ impl<'a> Shard<'a> {
             }
         }
         for end in &ended {
-            self.tell_edges(end.exchange.phase, now_ns);
+            self.tell_edges(&end.exchange, now_ns);
         }
         if ended.iter().any(|end| !end.completion.processed) {
             ended.retain(|end| end.completion.processed || self.send_again(end));
@@ -626,11 +626,12 @@ impl<'a> Shard<'a> {
         self.ended = ended;
     }
 
-    /// A request of this phase came to its end: what of its time in flight lies beyond the edges of a phase.
-    fn tell_edges(&mut self, phase: Phase, now_ns: u64) {
-        self.recorder(phase).left(now_ns);
+    /// A request came to its end: what of its time in flight lies beyond the edges of a phase.
+    fn tell_edges(&mut self, exchange: &Exchange, now_ns: u64) {
+        let Exchange { phase, sent_ns, .. } = *exchange;
+        self.recorder(phase).left(sent_ns, now_ns);
         if phase == Phase::WarmUp && self.phase != Phase::WarmUp {
-            self.measured.inherited_left(now_ns);
+            self.measured.inherited_left(sent_ns, now_ns);
         }
     }
 

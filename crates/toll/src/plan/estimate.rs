@@ -1,6 +1,6 @@
 //! How long a plan takes: what a person is told before it runs. Rough, and on the long side.
 
-use toll_lab::{BuiltIn, Deployment, Program, Runtime};
+use toll_lab::{BuiltIn, DataPlane, Deployment, Program, Runtime};
 use toll_load::Stop;
 
 use super::{Arm, BringUp, Plan, PlannedLoad, PlannedSettle, PlannedTrial};
@@ -11,6 +11,10 @@ const UP_AND_DOWN_S: f64 = 1.5;
 const DATABASE_S: f64 = 0.5;
 /// Bring-up and tear-down with services on a JVM, which are slow to start, seconds.
 const JVM_UP_AND_DOWN_S: f64 = 12.0;
+/// What an agent adds to that: it rewrites classes while they load, seconds.
+const AGENT_S: f64 = 4.0;
+/// How long after a load its last spans arrive at the collector, seconds.
+const LAST_SPANS_S: f64 = 1.0;
 /// A knee search on services that are up: a closed loop and some five tries, each 1.5 s and its warm-up, seconds.
 const KNEE_TRIES_S: f64 = 12.0;
 /// Share of the time that a discarded run may take which it usually does: a study sets the limit with little to spare.
@@ -41,10 +45,12 @@ impl Plan {
                 BringUp::Block => (trial.block, &trial.arm),
                 BringUp::Run => (0, &trial.arm),
             };
+            let deployment = self.deployment(&trial.arm.variant);
             if !up.contains(&bring_up) {
-                in_all_s += self.deployment(&trial.arm.variant).map_or(0.0, |d| self.fresh_s(d));
+                in_all_s += deployment.map_or(0.0, |d| self.fresh_s(d));
                 up.push(bring_up);
             }
+            in_all_s += if deployment.is_some_and(has_agent) { LAST_SPANS_S } else { 0.0 };
             in_all_s += self.load(&trial.load).map_or(0.0, |load| self.load_s(load));
         }
         in_all_s
@@ -80,13 +86,18 @@ impl PlannedLoad {
     }
 }
 
+fn has_agent(deployment: &Deployment) -> bool {
+    matches!(deployment.data_plane, DataPlane::Agent(_))
+}
+
 fn up_and_down_s(deployment: &Deployment) -> f64 {
     let on_jvm = |program: &Program| {
-        matches!(program, Program::BuiltIn(BuiltIn { runtime: Runtime::Spring, .. }))
+        let spring = matches!(program, Program::BuiltIn(BuiltIn { runtime: Runtime::Spring, .. }));
+        spring || matches!(program, Program::Petclinic(_))
     };
     let mut programs = deployment.services.iter().map(|service| &service.program);
     if programs.clone().any(on_jvm) {
-        JVM_UP_AND_DOWN_S
+        JVM_UP_AND_DOWN_S + if has_agent(deployment) { AGENT_S } else { 0.0 }
     } else if programs.any(Program::is_database) {
         UP_AND_DOWN_S + DATABASE_S
     } else {

@@ -3,10 +3,14 @@
 use std::fmt::Write;
 
 use similar::TextDiff;
-use toll_lab::{BuiltIn, PetclinicPart, Program, Rendered, Runtime, Service};
+use toll_lab::{
+    AgentKind, BuiltIn, DataPlane, Petclinic, PetclinicPart, Program, Rendered, Runtime, Service,
+};
 use toll_load::Stop;
 
-use super::{BringUp, Plan, PlannedLoad, PlannedRate, PlannedVariant, Release, VariantState};
+use super::{
+    BringUp, Plan, PlannedLoad, PlannedRate, PlannedUsers, PlannedVariant, Release, VariantState,
+};
 
 /// The whole plan. `rendered` holds, for each variant that runs, the files that the lab would write.
 pub fn listing(plan: &Plan, rendered: &[(String, Vec<Rendered>)]) -> String {
@@ -59,10 +63,7 @@ fn service_in_words(service: &Service) -> String {
         Program::Command(command) => command.join(" "),
         Program::Gateway => "Envoy as an ingress gateway".into(),
         Program::Postgres(_) => "PostgreSQL on fresh data".into(),
-        Program::Petclinic(petclinic) => match petclinic.part {
-            PetclinicPart::Gateway => "the Petclinic's gateway, on a JVM".into(),
-            PetclinicPart::Vets => "the Petclinic's vets, on a JVM".into(),
-        },
+        Program::Petclinic(petclinic) => petclinic_in_words(*petclinic),
         Program::Collector => "the collector of spans, toll's own".into(),
     };
     let replicas = match service.replicas {
@@ -73,7 +74,18 @@ fn service_in_words(service: &Service) -> String {
         [] => String::new(),
         calls => format!("; calls {}", calls.join(", ")),
     };
-    format!("{program}, port {}{replicas}{calls}", service.port)
+    let metrics = service.metrics.iter();
+    let metrics: String =
+        metrics.map(|m| format!("; metrics at port {}, {}", m.port, m.path)).collect();
+    format!("{program}, port {}{replicas}{calls}{metrics}", service.port)
+}
+
+fn petclinic_in_words(petclinic: Petclinic) -> String {
+    let part = match petclinic.part {
+        PetclinicPart::Gateway => "gateway",
+        PetclinicPart::Vets => "vets",
+    };
+    format!("the Petclinic's {part}, on a JVM with a heap of {} MiB", petclinic.heap_mib)
 }
 
 fn built_in_in_words(service: &BuiltIn) -> String {
@@ -93,9 +105,23 @@ fn variants(text: &mut String, plan: &Plan) {
     line!(text, "\nVARIANTS");
     for PlannedVariant { name, describes, state } in &plan.variants {
         match state {
-            VariantState::Ready(_) => line!(text, "  {name:<14} {describes}"),
+            VariantState::Ready(deployment) => {
+                line!(text, "  {name:<14} {describes}");
+                settings(text, &deployment.data_plane);
+            }
             VariantState::Skipped(reason) => line!(text, "  {name:<14} skipped: {reason}"),
         }
+    }
+}
+
+/// What an agent is told beside its name and the collector's address.
+fn settings(text: &mut String, data_plane: &DataPlane) {
+    let DataPlane::Agent(agent) = data_plane else { return };
+    if let AgentKind::EaseAgent { jar } = &agent.kind {
+        line!(text, "  {:<14} from {}", "", jar.display());
+    }
+    for (name, value) in &agent.settings {
+        line!(text, "  {:<14} {name}: {value}", "");
     }
 }
 
@@ -106,6 +132,12 @@ fn loads(text: &mut String, plan: &Plan) {
         line!(text, "  {:<14} {} {}, {}", load.name, request.method, request.path, in_words(load));
         if let Some(content_type) = &request.content_type {
             line!(text, "  {:<14} with {content_type}: {}", "", request.body);
+        }
+        if let Release::Users(users) = &load.release {
+            users_in_detail(text, users);
+        }
+        if !load.spans.is_empty() {
+            line!(text, "  {:<14} spans of a traced request: {}", "", spans_in_words(load));
         }
     }
     line!(text, "  {:<14} {} s before each load, to measure the idle cost", "(idle)", plan.idle_s);
@@ -136,6 +168,37 @@ fn in_words(load: &PlannedLoad) -> String {
     };
     let warm_up = load.warm_up;
     format!("{release}; {stop} after {} to {} s of warm-up", warm_up.min_s, warm_up.max_s)
+}
+
+/// How users come and go, what each does, and how many there are here and why.
+fn users_in_detail(text: &mut String, users: &PlannedUsers) {
+    let PlannedUsers { users: most, start, ramp_s, hold_s, ramp_down_s, think_s, parallel, .. } =
+        *users;
+    let start = start.min(most);
+    line!(
+        text,
+        "  {:<14} {start} at the begin, {ramp_s} s up, {hold_s} s all, {ramp_down_s} s down to {start}; each: {}, then {think_s} s of thought",
+        "",
+        match parallel {
+            1 => "a request, its answer".into(),
+            several => format!("{several} requests at once, all answers"),
+        }
+    );
+    match users.made_for_knee_per_s {
+        Some(there) => line!(
+            text,
+            "  {:<14} users here: {most}, times the knee of the slowest variant here / {there} requests/s where they were chosen; never more than {most}",
+            ""
+        ),
+        None => line!(text, "  {:<14} users here: {most}, whatever the machine can hold", ""),
+    }
+}
+
+/// `gateway 1, vets 9; 10 in all`
+fn spans_in_words(load: &PlannedLoad) -> String {
+    let each: Vec<String> =
+        load.spans.iter().map(|(service, spans)| format!("{service} {spans}")).collect();
+    format!("{}; {} in all", each.join(", "), load.spans.values().sum::<u64>())
 }
 
 fn rate_in_words(rate: PlannedRate) -> String {

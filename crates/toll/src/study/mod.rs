@@ -37,6 +37,7 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
     &[
         ("customer-360", include_str!("../../../../studies/customer-360.yaml")),
         ("mesher", include_str!("../../../../studies/mesher.yaml")),
+        ("petclinic-agent", include_str!("../../../../studies/petclinic-agent.yaml")),
     ]
 }
 

@@ -83,6 +83,41 @@ reference:
     - {variant: envoy, load: reads, derived: cpu_change, recomputed: 15, because: It was wrong.}
 ";
 
+/// Two JVMs, an agent in one variant, virtual users; each test breaks a part of it.
+const TRACED: &str = "\
+study: traced
+app:
+  entry: gateway
+  services:
+    gateway:
+      port: 8080
+      petclinic: gateway
+      calls: [vets]
+      heap_mib: 256
+      metrics: http://localhost:9080/metrics
+      series: [jvm_threads_current]
+    vets:
+      port: 8081
+      petclinic: vets
+variants:
+  baseline: {}
+  agent: {java_agent: {kind: opentelemetry, settings: {otel.logs.exporter: none, otel.jmx.enabled: false}}}
+  easeagent: {java_agent: {kind: easeagent, jar: \"${EASEAGENT}\"}}
+baseline: baseline
+loads:
+  same-rate: {open: {rate: 500/s}, duration: 30s, spans: {gateway: 1, vets: 9}}
+  users:
+    vus: {users: 320, ramp: 1s, hold: 4s, ramp_down: 500ms, parallel: 4, scale: {knee: 1526/s}}
+paper: {duration: 1m, vus: {ramp: 50s, hold: 10m, ramp_down: 50s}}
+reference:
+  source: a paper
+  figures:
+    agent: {users: {cpu_load_percent: {vets: 65.2}, heap_mib: {vets: 284}}}
+  recomputed:
+    - {variant: agent, load: users, derived: heap_difference, pod: vets, recomputed: 48, because: So.}
+    - {variant: agent, load: users, derived: throughput_change, recomputed: -9.2, because: So.}
+";
+
 fn no_environment(_: &str) -> Option<String> {
     None
 }
@@ -223,6 +258,127 @@ shown_as! {
     a_derivation_for_an_unknown_load_is_shown: "load: reads" => "load: read";
     an_unknown_derivation_is_answered_with_the_nearest_one: "derived: cpu_change" => "derived: cpu_chnge";
     a_derivation_says_why: ", because: It was wrong." => "";
+}
+
+shown_as! {
+    in TRACED;
+    virtual_users_end_with_their_last_stage: "    vus: {users" => "    duration: 30s\n    vus: {users";
+    virtual_users_do_not_end_after_a_number_of_requests: "    vus: {users" => "    requests: 30\n    vus: {users";
+    a_load_that_is_none_of_users_must_end: ", duration: 30s" => "";
+    the_end_of_a_load_that_is_none_of_users_may_be_misspelt: "duration: 30s" => "durtion: 30s";
+    a_wrong_end_of_a_load_is_shown_where_it_stands: "duration: 30s" => "duration: 30";
+    a_load_cannot_be_open_and_of_users: "    vus: {users" => "    open: {rate: 5/s}\n    vus: {users";
+    users_without_stages_are_shown_with_an_example: ", hold: 4s" => "";
+    stages_must_last: "ramp: 1s, hold: 4s, ramp_down: 500ms" => "ramp: 0s, hold: 0s, ramp_down: 0s";
+    no_users_are_too_few: "users: 320" => "users: 0";
+    the_knee_that_users_were_chosen_for_is_no_share: "knee: 1526/s" => "knee: 50% of knee";
+    a_profile_gives_virtual_users_no_duration: "paper: {" => "paper: {loads: {users: {duration: 5s}}, ";
+    a_profile_gives_stages_to_virtual_users_only:
+        "paper: {" => "paper: {loads: {same-rate: {vus: {ramp: 1s, hold: 1s, ramp_down: 1s}}}, ";
+    stages_of_a_profile_must_last: "{ramp: 50s, hold: 10m, ramp_down: 50s}" => "{ramp: 0s, hold: 0s, ramp_down: 0s}";
+    spans_of_an_unknown_service_are_answered_with_the_nearest_one: "vets: 9}" => "vet: 9}";
+    the_petclinic_excludes_what_other_programs_have:
+        "      petclinic: vets" => "      petclinic: vets\n      command: [./vets]\n      runtime: spring\n      work: {cpu: 1ms}";
+    the_gateway_of_the_petclinic_calls_one_service: "      calls: [vets]\n" => "";
+    the_vets_of_the_petclinic_call_nothing: "port: 8081" => "port: 8081\n      calls: [other]";
+    an_unknown_part_of_the_petclinic_is_answered_with_the_nearest_one: "petclinic: vets" => "petclinic: vet";
+    a_heap_is_for_the_petclinic: "      petclinic: vets" => "      heap_mib: 128";
+    a_heap_outside_its_range_is_shown: "heap_mib: 256" => "heap_mib: 32";
+    series_need_metrics: "      metrics: http://localhost:9080/metrics\n" => "";
+    metrics_are_in_the_pod: "http://localhost:9080/metrics" => "http://gateway:9080/metrics";
+    metrics_cannot_share_a_port: "http://localhost:9080" => "http://localhost:8081";
+    metrics_cannot_have_the_port_of_the_collector: "http://localhost:9080" => "http://localhost:4318";
+    no_service_is_called_as_the_collector_is: "    vets:\n" => "    collector: {port: 8084}\n    vets:\n";
+    a_variant_has_sidecars_or_an_agent: "agent: {java_agent" => "agent: {sidecar: {proxy: envoy}, java_agent";
+    an_unknown_agent_is_answered_with_the_nearest_one: "kind: opentelemetry" => "kind: opentelemetri";
+    an_agent_has_a_kind: "kind: opentelemetry, " => "";
+    a_setting_is_no_list: "otel.logs.exporter: none" => "otel.logs.exporter: [none]";
+    a_derivation_of_a_pod_names_it: ", pod: vets" => "";
+    a_derivation_of_all_pods_names_none: "derived: throughput_change" => "derived: throughput_change, pod: vets";
+    a_derivation_of_an_unknown_pod_is_shown: "pod: vets" => "pod: vet";
+}
+
+fn traced() -> Study {
+    read("traced.yaml", TRACED, &no_environment).unwrap().0
+}
+
+#[test]
+fn a_study_of_agents_is_read_without_warning() {
+    let (study, warnings) = read("traced.yaml", TRACED, &no_environment).unwrap();
+    assert_eq!(warnings, []);
+    let Some(JavaAgent::OpenTelemetry { settings }) = &study.variants["agent"].java_agent else {
+        panic!("{study:?}")
+    };
+    let told: Vec<String> =
+        settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(told, ["otel.logs.exporter=none", "otel.jmx.enabled=false"]);
+    let metrics = study.app.services["gateway"].metrics.as_ref().unwrap();
+    assert_eq!((metrics.port, metrics.path.as_str()), (9080, "/metrics"));
+    assert_eq!(study.loads["users"].stop, None);
+}
+
+#[test]
+fn a_jar_whose_variable_is_not_set_is_kept_with_its_reason() {
+    let study = traced();
+    let Some(JavaAgent::EaseAgent { jar, .. }) = &study.variants["easeagent"].java_agent else {
+        panic!("{study:?}")
+    };
+    assert_eq!(jar.path(), Err("EASEAGENT"));
+}
+
+#[test]
+fn a_profile_leaves_the_stages_of_users_to_its_own_key() {
+    let stages = |study: &Study| match study.loads["users"].model {
+        LoadModel::Vus(vus) => [vus.ramp, vus.hold, vus.ramp_down].map(|span| span.to_string()),
+        _ => panic!("{study:?}"),
+    };
+    let paper = traced().with_profile(Profile::Paper);
+    assert_eq!(stages(&paper), ["50s", "10m", "50s"]);
+    assert_eq!(paper.loads["users"].stop, None);
+    assert_eq!(paper.loads["same-rate"].stop, Some(Stop::Duration(TimeSpan::from_secs(60))));
+    let own = replaced(
+        TRACED,
+        "paper: {",
+        "paper: {loads: {users: {vus: {ramp: 1s, hold: 2s, ramp_down: 3s}}}, ",
+    );
+    let own = read("traced.yaml", &own, &no_environment).unwrap().0.with_profile(Profile::Paper);
+    assert_eq!(stages(&own), ["1s", "2s", "3s"]);
+    let duration_only = replaced(TRACED, ", vus: {ramp: 50s, hold: 10m, ramp_down: 50s}", "");
+    let kept = read("traced.yaml", &duration_only, &no_environment).unwrap().0;
+    assert_eq!(stages(&kept.with_profile(Profile::Paper)), ["1s", "4s", "500ms"]);
+}
+
+#[test]
+fn the_port_of_the_collector_is_free_where_no_variant_has_an_agent() {
+    read("study.yaml", &with("port: 9000", "port: 4318"), &no_environment).unwrap();
+}
+
+#[test]
+fn what_follows_from_a_misspelt_key_of_an_agents_study_is_not_reported_again() {
+    for (key, slip) in [
+        ("      petclinic: gateway", "      petclinc: gateway"),
+        ("      metrics:", "      metrcs:"),
+        ("    vus: {users", "    vu: {users"),
+        ("pod: vets", "pd: vets"),
+    ] {
+        let seen = errors_of(&replaced(TRACED, key, slip));
+        assert!(seen.contains("1 error in the study file"), "{seen}");
+    }
+}
+
+#[test]
+fn an_endpoint_of_metrics_is_a_port_of_the_pod_and_a_path() {
+    let shown = |text: &str| text.parse::<super::quantity::Metrics>().map(|m| m.to_string());
+    assert_eq!(shown("http://localhost:9404/metrics").unwrap(), "http://localhost:9404/metrics");
+    for wrong in [
+        "localhost:9404/metrics",
+        "http://localhost/metrics",
+        "http://localhost:0/",
+        "http://localhost:9404",
+        "https://localhost:9404/m",
+    ] {
+        assert!(shown(wrong).is_err(), "{wrong}");
+    }
 }
 
 #[test]
@@ -488,7 +644,7 @@ fn all_keys(schema: &Value) -> Vec<(&str, &Value)> {
 }
 
 fn keys_of(schema: &Value, at: &str, found: &mut BTreeSet<String>) {
-    if let Shape::Names(values) = Shape::of(schema) {
+    if let Shape::Names(values) | Shape::Foreign(values) = Shape::of(schema) {
         keys_of(values, &format!("{at}/*"), found);
     }
     for (key, schema) in all_keys(schema) {
@@ -500,7 +656,7 @@ fn keys_of(schema: &Value, at: &str, found: &mut BTreeSet<String>) {
 fn keys_in(node: &Node, schema: &Value, at: &str, found: &mut BTreeSet<String>) {
     let tree::Content::Mapping(entries) = &node.content else { return };
     let names = match Shape::of(schema) {
-        Shape::Names(values) => Some(values),
+        Shape::Names(values) | Shape::Foreign(values) => Some(values),
         _ => None,
     };
     let keys = all_keys(schema);
@@ -602,7 +758,7 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         validator.is_valid(&plain(&root))
     };
     let alternatives = default_with_alternatives();
-    let sound = [SOUND, CHAIN, annotated_default(), &alternatives];
+    let sound = [SOUND, CHAIN, TRACED, annotated_default(), &alternatives];
     let sound = sound.into_iter().chain(builtin().iter().map(|(_, text)| *text));
     sound.into_iter().for_each(|text| assert!(accepts(text), "{text}"));
     let broken = [
@@ -633,6 +789,15 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         replaced(CHAIN, "back: 10", "back: -10"),
         replaced(CHAIN, "derived: cpu_change", "derived: cpu_chnge"),
         replaced(CHAIN, "read: SELECT 1 AS one", "read: \"\""),
+        replaced(TRACED, ", hold: 4s", ""),
+        replaced(TRACED, "users: 320", "users: 0"),
+        replaced(TRACED, "    vus: {users", "    open: {rate: 5/s}\n    vus: {users"),
+        replaced(TRACED, "duration: 30s", "duration: 30s, requests: 5"),
+        replaced(TRACED, "kind: opentelemetry", "kind: opentelemetri"),
+        replaced(TRACED, "otel.logs.exporter: none", "otel.logs.exporter: [none]"),
+        replaced(TRACED, "http://localhost:9080/metrics", "http://gateway:9080/metrics"),
+        replaced(TRACED, "petclinic: vets", "petclinic: vet"),
+        replaced(TRACED, "heap_mib: 256", "heap_mib: 32"),
     ];
     broken.iter().for_each(|text| assert!(!accepts(text), "{text}"));
 }
