@@ -125,6 +125,7 @@ Examples:
   toll run mesher --blocks 10 --out /tmp/mesher-today
   toll run mesher --aa --blocks 10
   toll run customer-360 --runtime spring
+  toll run petclinic-agent
   toll run --resume runs/20261121-140312-mesher")]
 pub struct RunArguments {
     /// The study and how to run it; not with --resume, which keeps the plan.

@@ -130,7 +130,7 @@ fn settling(at_s: f64, throughput_per_s: f64, cpu_per_request_us: Option<f64>) -
     format!("settling {at_s:.0} s: {}/s{cpu}", grouped(throughput_per_s))
 }
 
-/// `vus-320: 120 virtual users, not 320: the slowest variant carries 572 requests/s here, 1,526 where ...`
+/// `vus-320: 120 of 320 virtual users: the slowest variant carries 572 requests/s here, 1,526 where ...`
 fn users_scaled(load: &str, [users, of]: [u32; 2], [here, there]: [f64; 2]) -> String {
     let (here, there) = (grouped(here), grouped(there));
     let of = if users == of {
@@ -163,6 +163,14 @@ fn clock(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scaled_users_are_told_with_the_reason() {
+        let told = users_scaled("vus-320", [120, 320], [572.4, 1526.0]);
+        let why = "the slowest variant carries 572 requests/s here, 1,526 where they were chosen";
+        assert_eq!(told, format!("vus-320: 120 of 320 virtual users: {why}"));
+        assert!(users_scaled("vus", [320, 320], [2e3, 1526.0]).starts_with("vus: all 320 virtual"));
+    }
 
     #[test]
     fn settling_is_told_in_one_line() {

@@ -1,6 +1,6 @@
 //! Plans of the built-in studies and of variations on them, and their listing as a person reads it.
 
-use toll_lab::{Program, Rendered, Runtime};
+use toll_lab::{AgentKind, DataPlane, Petclinic, PetclinicPart, Program, Rendered, Runtime};
 use toll_load::Stop;
 
 use super::*;
@@ -318,7 +318,7 @@ fn a_runtime_for_programs_of_the_users_own_is_refused() {
     assert_eq!(plan(&study, &choices()).runtime, None);
     insta::assert_snapshot!(refusal(&study, &on_spring()), @r"
     the study has no built-in service to choose a runtime for
-    leave --runtime out: all its services are programs of your own
+    leave --runtime out: none of its services is the built-in one
     ");
 }
 
@@ -447,7 +447,7 @@ fn every_recomputed_value_follows_from_the_figures_of_its_study() {
             checked += 1;
         }
     }
-    assert_eq!(checked, 10);
+    assert_eq!(checked, 10 + 20);
 }
 
 #[test]
@@ -496,4 +496,189 @@ fn the_search_for_the_knee_is_part_of_the_estimate() {
     study.loads.shift_remove("same-rate").unwrap();
     let without = plan(&study, &choices());
     assert!((without.estimate_s() - without.trials_s(&without.trials)).abs() < 1e-6);
+}
+
+fn petclinic_agent(env: &dyn Fn(&str) -> Option<String>) -> Study {
+    let (_, text) = study::builtin().iter().find(|(name, _)| *name == "petclinic-agent").unwrap();
+    study::read("petclinic-agent.yaml", text, env).unwrap().0
+}
+
+/// The agent's jar could not be had.
+fn without_agent() -> Choices {
+    let reason = "the OpenTelemetry Java agent could not be fetched: offline".to_owned();
+    Choices { unavailable: vec![("agent".into(), reason)], ..choices() }
+}
+
+#[test]
+fn the_listing_says_how_users_are_scaled_and_what_the_agents_are_told() {
+    let plan = plan(&petclinic_agent(&with_all_parts), &Choices { blocks: Some(2), ..choices() });
+    insta::assert_snapshot!(listing(&plan, &[]));
+}
+
+#[test]
+fn every_variant_of_a_study_of_agents_has_the_same_services_and_a_collector() {
+    let plan = plan(&petclinic_agent(&with_all_parts), &choices());
+    let services = |variant: &str| &plan.deployment(variant).unwrap().services;
+    for variant in ["agent", "easeagent"] {
+        assert_eq!(services(variant), services("baseline"));
+    }
+    let collector = services("baseline").last().unwrap();
+    assert_eq!((collector.name.as_str(), collector.group.as_str()), ("collector", "toll"));
+    assert_eq!((collector.port, &collector.program), (4318, &Program::Collector));
+    let [baseline, agent, easeagent] =
+        ["baseline", "agent", "easeagent"].map(|v| &plan.deployment(v).unwrap().data_plane);
+    assert_eq!(*baseline, DataPlane::Bare);
+    let DataPlane::Agent(agent) = agent else { panic!("{agent:?}") };
+    assert_eq!((&agent.kind, agent.settings.len()), (&AgentKind::OpenTelemetry, 6));
+    assert_eq!(agent.settings["otel.instrumentation.netty.enabled"], "false");
+    let DataPlane::Agent(easeagent) = easeagent else { panic!("{easeagent:?}") };
+    assert_eq!(easeagent.kind, AgentKind::EaseAgent { jar: "/opt/part".into() });
+}
+
+#[test]
+fn the_collector_stays_when_only_variants_without_an_agent_are_chosen() {
+    let mut study = petclinic_agent(&without_parts);
+    let bare = study.variants["baseline"].clone();
+    study.variants.insert(String::from("other").try_into().unwrap(), bare);
+    let plan = plan(&study, &only(&["other"]));
+    assert!(plan.deployment("other").unwrap().service("collector").is_some());
+}
+
+#[test]
+fn a_study_without_agents_has_no_collector() {
+    let plan = plan(&customer_360(), &choices());
+    assert!(plan.ready().all(|(_, deployment)| deployment.service("collector").is_none()));
+}
+
+#[test]
+fn the_parts_of_the_petclinic_have_the_series_of_a_jvm_and_their_heap() {
+    let plan = plan(&petclinic_agent(&without_parts), &choices());
+    let vets = plan.deployment("agent").unwrap().service("vets").unwrap();
+    let petclinic = Petclinic { part: PetclinicPart::Vets, heap_mib: 256 };
+    assert_eq!(vets.program, Program::Petclinic(petclinic));
+    let metrics = vets.metrics.as_ref().unwrap();
+    assert_eq!((metrics.port, metrics.path.as_str()), (9081, "/metrics"));
+    assert!(metrics.series.contains(&"jvm_memory_pool_collection_used_bytes".to_owned()));
+}
+
+#[test]
+fn a_variant_that_is_unavailable_is_skipped_with_its_reason() {
+    let plan = plan(&petclinic_agent(&with_all_parts), &without_agent());
+    let VariantState::Skipped(reason) = &plan.variants[1].state else { panic!("{plan:?}") };
+    assert!(reason.contains("offline"), "{reason}");
+    assert_eq!(measured(&plan), ["baseline", "baseline (again)", "easeagent"]);
+    assert_eq!(plan.warnings, [""; 0]);
+}
+
+#[test]
+fn a_baseline_that_lost_all_others_runs_against_itself_and_says_why() {
+    let plan = plan(&petclinic_agent(&without_parts), &without_agent());
+    assert_eq!(measured(&plan), ["baseline", "baseline (again)", "baseline-twin"]);
+    let names: Vec<&str> = plan.variants.iter().map(|variant| variant.name.as_str()).collect();
+    assert_eq!(names, ["baseline", "agent", "easeagent", "baseline-twin"]);
+    assert_eq!(plan.deployment("baseline-twin"), plan.deployment("baseline"));
+    insta::assert_snapshot!(plan.warnings.join("\n"), @"baseline runs against itself, which tells the noise and no variant's cost, because agent is skipped: the OpenTelemetry Java agent could not be fetched: offline; easeagent is skipped: EASEAGENT is not set");
+}
+
+#[test]
+fn a_variant_that_was_asked_for_and_cannot_run_is_an_error() {
+    let asked = Choices { variants: vec!["agent".into()], ..without_agent() };
+    assert!(refusal(&petclinic_agent(&without_parts), &asked).contains("offline"));
+}
+
+#[test]
+fn a_study_with_nothing_to_compare_is_refused() {
+    let mut study = petclinic_agent(&without_parts);
+    study.variants.retain(|name, _| name.as_str() == "baseline");
+    let error = resolve(&study, &choices(), vec![]).unwrap_err();
+    assert!(matches!(error, PlanError::OnlyBaseline { .. }), "{error}");
+}
+
+#[test]
+fn a_baseline_that_is_unavailable_is_refused_with_the_reason() {
+    let no_jdk =
+        Choices { unavailable: vec![("baseline".into(), "no JDK was found".into())], ..choices() };
+    assert!(refusal(&petclinic_agent(&without_parts), &no_jdk).contains("no JDK was found"));
+}
+
+#[test]
+fn an_agent_needs_a_jvm() {
+    let mut study = petclinic_agent(&without_parts);
+    for service in study.app.services.values_mut() {
+        (service.petclinic, service.heap_mib) = (None, None);
+    }
+    insta::assert_snapshot!(refusal(&study, &choices()), @r"
+    `agent` has an agent for JVMs, and no service runs on one
+    use --runtime spring, or give a service `runtime: spring`, `petclinic` or a `command`
+    ");
+    assert_eq!(measured(&plan(&study, &on_spring())), ["agent", "baseline", "baseline (again)"]);
+}
+
+#[test]
+fn a_runtime_is_nothing_for_the_petclinic() {
+    assert!(
+        refusal(&petclinic_agent(&without_parts), &on_spring()).contains("none of its services")
+    );
+}
+
+#[test]
+fn users_are_scaled_by_the_slowest_knee_and_never_beyond_the_study() {
+    let plan = plan(&petclinic_agent(&without_parts), &choices());
+    let users = |load: &str, knee| plan.load(load).unwrap().users(knee);
+    assert_eq!(
+        (users("vus-320", Some(763.0)), users("vus-700", Some(763.0))),
+        (Some(160), Some(350))
+    );
+    assert_eq!(users("vus-320", Some(9000.0)), Some(320));
+    assert_eq!(users("vus-320", Some(0.1)), Some(1));
+    assert_eq!(users("vus-320", None), None, "the knee must be known first");
+    assert_eq!(users("same-rate", Some(763.0)), None);
+}
+
+#[test]
+fn scaled_users_come_stay_and_go_as_the_study_says() {
+    let plan = plan(&petclinic_agent(&without_parts), &choices());
+    let load = plan.load("vus-320").unwrap();
+    let engine = load.engine_plan("http://10.77.0.2:8080/", Some(763.0), 1).unwrap();
+    let LoadModel::Closed { clients, iteration } = &engine.model else { panic!("{engine:?}") };
+    let stages: Vec<_> = clients.stages.iter().map(|s| (s.duration_s, s.from, s.to)).collect();
+    assert_eq!(stages, [(0.5, 5.0, 160.0), (3.0, 160.0, 160.0), (0.5, 160.0, 5.0)]);
+    assert_eq!((iteration.requests, iteration.think_ms), (4, 1000.0));
+    assert_eq!(engine.stop, Stop::AfterSeconds(4.0));
+    // Fewer than the study begins with: all of them from the begin on.
+    let few = load.engine_plan("http://10.77.0.2:8080/", Some(10.0), 1).unwrap();
+    let LoadModel::Closed { clients, .. } = &few.model else { panic!("{few:?}") };
+    assert!(clients.stages.iter().all(|s| (s.from, s.to) == (2.0, 2.0)), "{clients:?}");
+}
+
+#[test]
+fn petclinic_agent_ends_within_its_time() {
+    let seconds = |profile, env: &dyn Fn(&str) -> Option<String>| {
+        plan(&petclinic_agent(env), &Choices { profile, ..choices() }).estimate_s()
+    };
+    // As the comment in the study file works it out.
+    assert!((seconds(Profile::Default, &without_parts) - 604.0).abs() < 1.0);
+    assert!((seconds(Profile::Quick, &without_parts) - 244.0).abs() < 1.0);
+    assert!(seconds(Profile::Paper, &without_parts) / 3600.0 < 8.0);
+    assert!(seconds(Profile::Default, &with_all_parts) < 15.0 * 60.0);
+}
+
+#[test]
+fn the_paper_profile_of_petclinic_agent_has_the_published_stages() {
+    let choices = Choices { profile: Profile::Paper, ..choices() };
+    let plan = plan(&petclinic_agent(&without_parts), &choices);
+    let stop = |load: &str| plan.load(load).unwrap().stop;
+    assert_eq!(stop("vus-320"), Stop::AfterSeconds(700.0));
+    assert_eq!(stop("vus-700"), Stop::AfterSeconds(800.0));
+    assert_eq!(stop("spans-27"), Stop::AfterSeconds(60.0));
+}
+
+#[test]
+fn each_load_of_petclinic_agent_asks_for_the_spans_that_it_states() {
+    let plan = plan(&petclinic_agent(&without_parts), &choices());
+    for load in &plan.loads {
+        let asked = load.request.path.split_once("?spans=").unwrap().1;
+        assert_eq!(load.spans["vets"].to_string(), asked, "{}", load.name);
+        assert_eq!(load.spans["gateway"], 1);
+    }
 }

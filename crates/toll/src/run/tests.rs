@@ -147,6 +147,59 @@ fn the_rate_of_every_variant_follows_the_knee_of_the_slowest() {
     }
 }
 
+/// Six trials of users who were chosen where the slowest variant carried 1125/s: here it carries half of that.
+fn study_of_users() -> String {
+    let users = "vus: {users: 100, ramp: 1s, hold: 8s, ramp_down: 1s, scale: {knee: 1125/s}}";
+    STUDY.replace("open: {rate: 100/s}, duration: 10s", users)
+}
+
+/// Trials' users as they are stored, and what was told of them.
+fn users_told(flow: &Flow, ran: &Ran) -> (Vec<Option<u32>>, Vec<(u32, u32)>) {
+    let stored = flow.stored().trials.into_iter().map(|trial| trial.verdict.users);
+    let told = |event: &RunEvent| match event {
+        RunEvent::UsersScaled { users, of, .. } => Some((*users, *of)),
+        _ => None,
+    };
+    (stored.collect(), ran.events.iter().filter_map(told).collect())
+}
+
+#[test]
+fn users_follow_the_knee_of_the_slowest_and_are_stored_and_told_once() {
+    let flow = Flow::of(&study_of_users());
+    let ran = flow.run(&lab_with_knees());
+    assert_eq!(users_told(&flow, &ran), (vec![Some(50); 6], vec![(50, 100)]));
+    let told = ran.position(|e| matches!(e, RunEvent::UsersScaled { .. })).unwrap();
+    assert!(told < ran.position(|e| matches!(e, RunEvent::TrialStarted { .. })).unwrap());
+}
+
+#[test]
+fn a_resumed_run_has_the_users_that_it_had_before() {
+    let flow = Flow::of(&study_of_users());
+    flow.run_until(&lab_with_knees(), measures(3)).ending.unwrap();
+    let rest = flow.run(&lab_with_knees());
+    assert_eq!(rest.position(|e| matches!(e, RunEvent::KneeSearch { .. })), None);
+    assert_eq!(users_told(&flow, &rest), (vec![Some(50); 6], vec![(50, 100)]));
+}
+
+#[test]
+fn users_that_are_not_scaled_need_no_knee() {
+    let flow = Flow::of(&study_of_users().replace(", scale: {knee: 1125/s}", ""));
+    let ran = flow.run(&lab_with_knees());
+    assert_eq!(ran.position(|e| matches!(e, RunEvent::KneeSearch { .. })), None);
+    assert_eq!(users_told(&flow, &ran), (vec![Some(100); 6], vec![]));
+}
+
+#[test]
+fn the_proof_is_told_the_spans_that_each_request_leaves() {
+    let spans = "steady: {spans: {server: 9}, ";
+    let (flow, lab) =
+        (Flow::of(&study_of_the_knee().replace("steady: {", spans)), lab_with_knees());
+    flow.run(&lab).ending.unwrap();
+    let told = traffic_told(&lab);
+    assert_eq!(told.len(), 2 + 6, "knees and trials");
+    assert!(told.iter().all(|traffic| traffic.spans == [("server".to_owned(), 9)].into()));
+}
+
 #[test]
 fn a_knee_that_is_stored_is_not_searched_for_again() {
     let flow = Flow::of(&study_of_the_knee());

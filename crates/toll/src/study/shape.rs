@@ -102,6 +102,7 @@ impl Walk<'_> {
                 let keys = present.iter().map(ToString::to_string).collect();
                 self.fault(Problem::MoreThanOneOf { keys }, spot.node.span.clone());
                 mended.retain(|key, _| !surplus.iter().any(|extra| **extra == key));
+                self.stand_ins.extend(surplus.iter().map(|key| spot.at.child(key)));
             }
         }
     }

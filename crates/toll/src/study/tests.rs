@@ -289,7 +289,7 @@ shown_as! {
     metrics_cannot_share_a_port: "http://localhost:9080" => "http://localhost:8081";
     metrics_cannot_have_the_port_of_the_collector: "http://localhost:9080" => "http://localhost:4318";
     no_service_is_called_as_the_collector_is: "    vets:\n" => "    collector: {port: 8084}\n    vets:\n";
-    a_variant_has_sidecars_or_an_agent: "agent: {java_agent" => "agent: {sidecar: {proxy: envoy}, java_agent";
+    a_variant_has_sidecars_or_an_agent: "  agent: {java_agent" => "  agent: {sidecar: {proxy: envoy}, java_agent";
     an_unknown_agent_is_answered_with_the_nearest_one: "kind: opentelemetry" => "kind: opentelemetri";
     an_agent_has_a_kind: "kind: opentelemetry, " => "";
     a_setting_is_no_list: "otel.logs.exporter: none" => "otel.logs.exporter: [none]";
