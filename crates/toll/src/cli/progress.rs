@@ -1,5 +1,6 @@
 //! Run events on stderr: a live line in a terminal, one line per trial elsewhere.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ pub struct Progress {
     trial: String,
     stage: String,
     remaining_s: f64,
+    /// Virtual users of the loads whose users are scaled.
+    users: BTreeMap<String, u32>,
 }
 
 impl Progress {
@@ -26,6 +29,7 @@ impl Progress {
             trial: String::new(),
             stage: String::new(),
             remaining_s: 0.0,
+            users: BTreeMap::new(),
         }
     }
 
@@ -48,10 +52,13 @@ impl Progress {
                 self.tell(&format!("knee of {variant}: {rate_per_s:.0} requests/s"));
             }
             RunEvent::UsersScaled { load, users, of, knee_per_s, made_for_knee_per_s } => {
+                self.users.insert(load.clone(), *users);
                 self.tell(&users_scaled(load, [*users, *of], [*knee_per_s, *made_for_knee_per_s]));
             }
             RunEvent::TrialStarted { index, block, arm, load } => {
-                self.trial = format!("{index}/{} {load}, {arm}, block {block}", self.trials);
+                let users = self.users.get(load);
+                let users = users.map_or(String::new(), |users| format!(" with {users} users"));
+                self.trial = format!("{index}/{} {load}{users}, {arm}, block {block}", self.trials);
             }
             RunEvent::Stage { stage } => {
                 self.stage.clone_from(stage);
@@ -170,6 +177,28 @@ mod tests {
         let why = "the slowest variant carries 572 requests/s here, 1,526 where they were chosen";
         assert_eq!(told, format!("vus-320: 120 of 320 virtual users: {why}"));
         assert!(users_scaled("vus", [320, 320], [2e3, 1526.0]).starts_with("vus: all 320 virtual"));
+    }
+
+    #[test]
+    fn a_trial_of_scaled_users_says_how_many_there_are() {
+        let mut progress = Progress { live: None, trials: 6, ..Progress::new() };
+        let begins = |load: &str| RunEvent::TrialStarted {
+            index: 2,
+            block: 1,
+            arm: "agent".into(),
+            load: load.into(),
+        };
+        progress.show(&RunEvent::UsersScaled {
+            load: "vus-320".into(),
+            users: 120,
+            of: 320,
+            knee_per_s: 572.0,
+            made_for_knee_per_s: 1526.0,
+        });
+        progress.show(&begins("vus-320"));
+        assert_eq!(progress.trial, "2/6 vus-320 with 120 users, agent, block 1");
+        progress.show(&begins("same-rate"));
+        assert_eq!(progress.trial, "2/6 same-rate, agent, block 1");
     }
 
     #[test]
