@@ -62,6 +62,7 @@ pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<String> {
     warnings.extend(never_settled(run));
     warnings.extend(missing_readings(run));
     warnings.extend(missing_metrics(run));
+    warnings.extend(unknown_heaps(loads));
     warnings.extend(left_out(run));
     warnings
 }
@@ -320,6 +321,23 @@ fn missing_metrics(run: &RunRecord) -> Vec<String> {
     let warning =
         |(what, count): (String, usize)| format!("metrics are missing, trials: {count}: {what}");
     reasons.into_iter().map(warning).collect()
+}
+
+/// JVMs of which no trial tells what is alive in their heaps.
+fn unknown_heaps(loads: &[LoadFindings]) -> Vec<String> {
+    let jvms = || loads.iter().flat_map(|load| &load.jvms);
+    let known: BTreeSet<&str> = jvms()
+        .filter(|row| row.uses.iter().any(|of| of.heap_live_mib.is_some()))
+        .map(|row| row.pod.as_str())
+        .collect();
+    let unknown: BTreeSet<&str> =
+        jvms().map(|row| row.pod.as_str()).filter(|pod| !known.contains(pod)).collect();
+    let warning = |pod| {
+        format!(
+            "what collections leave in the heap of {pod} is not known: its old generation was never collected, so of a leak nothing can be told"
+        )
+    };
+    unknown.into_iter().map(warning).collect()
 }
 
 fn why_missing(metrics: &PodMetrics) -> Option<String> {

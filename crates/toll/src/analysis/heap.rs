@@ -23,8 +23,11 @@ use crate::store::{RunRecord, TrialRecord};
 const CHANCE: f64 = 0.01;
 /// Growth below this share of the heap a minute is no leak that a run of minutes can tell.
 const NOTABLE_SHARE_PER_MINUTE: f64 = 0.01;
-/// Points of one trial are this far apart when there are too few trials for one point each, seconds.
-const APART_S: f64 = 5.0;
+/// Points of one trial are this far apart when there are too few trials for one point each, nanoseconds.
+const APART_NS: u64 = 5_000_000_000;
+/// Between two measured windows lies a warm-up, which is not counted; without any distance their points could
+/// fall on one instant.
+const BETWEEN_NS: u64 = 1_000_000;
 /// Points that the test needs.
 const LEAST_POINTS: usize = 10;
 
@@ -44,8 +47,8 @@ pub fn trends(run: &RunRecord, valid: &[&TrialRecord]) -> Vec<HeapTrend> {
 
 /// What a collection left.
 struct Point<'a> {
-    /// Time under load since the run began.
-    minutes: f64,
+    /// Time under load since the run began, nanoseconds.
+    under_load_ns: u64,
     mib: f64,
     trial: usize,
     load: &'a str,
@@ -53,10 +56,16 @@ struct Point<'a> {
     life: usize,
 }
 
+impl Point<'_> {
+    fn in_minutes(&self) -> (f64, f64) {
+        (self.under_load_ns as f64 / 6e10, self.mib)
+    }
+}
+
 /// Every figure of the arm's measured windows that differs from the one before: one a collection.
 fn points<'a>(bring_up: BringUp, trials: &[&'a TrialRecord], pod: &str) -> Vec<Point<'a>> {
     let mut points: Vec<Point<'_>> = Vec::new();
-    let (mut minutes, mut life, mut cpu_before) = (0.0, 0, 0.0);
+    let (mut so_far_ns, mut life, mut cpu_before) = (0, 0, 0.0);
     let mut before: Option<&TrialRecord> = None;
     for trial in trials {
         let told: Vec<jvm::Told<'_>> = jvm::window(trial, pod).collect();
@@ -64,16 +73,20 @@ fn points<'a>(bring_up: BringUp, trials: &[&'a TrialRecord], pod: &str) -> Vec<P
         // A process has used no less CPU time than before.
         let fell = first.cpu_s().is_some_and(|cpu_s| cpu_s < cpu_before);
         life += usize::from(fell || before.is_some_and(|b| starts_anew(bring_up, b, trial)));
-        let minutes_at = |at_ns: u64| minutes + at_ns.saturating_sub(first.at_ns) as f64 / 6e10;
+        let under_load_ns = |at_ns: u64| so_far_ns + at_ns.saturating_sub(first.at_ns);
         let mut left = None;
         for (at_ns, mib) in told.iter().filter_map(|t| Some((t.at_ns, t.heap_live_mib()?))) {
             if left.replace(mib) != Some(mib) {
-                let (minutes, trial_index) = (minutes_at(at_ns), trial.trial.index);
-                let load = trial.trial.load.as_str();
-                points.push(Point { minutes, mib, trial: trial_index, load, life });
+                points.push(Point {
+                    under_load_ns: under_load_ns(at_ns),
+                    mib,
+                    trial: trial.trial.index,
+                    load: trial.trial.load.as_str(),
+                    life,
+                });
             }
         }
-        minutes = minutes_at(last.at_ns);
+        so_far_ns = under_load_ns(last.at_ns) + BETWEEN_NS;
         cpu_before = last.cpu_s().unwrap_or(0.0);
         before = Some(trial);
     }
@@ -103,7 +116,7 @@ fn trend(variant: &str, pod: &str, points: &[Point<'_>]) -> HeapTrend {
         mib_per_minute: found.map(|found| found.slope),
         p_value: found.map(|found| found.p_value),
         grows,
-        series: points.iter().map(|point| (point.minutes, point.mib)).collect(),
+        series: points.iter().map(Point::in_minutes).collect(),
     }
 }
 
@@ -116,8 +129,7 @@ fn independent(points: &[Point<'_>]) -> Vec<Vec<(f64, f64)>> {
         return last_of_trials;
     }
     by_life_and_load(points, |before, point| {
-        let apart_s = (point.minutes - before.minutes) * 60.0;
-        if apart_s < APART_S { Keep::Older } else { Keep::Both }
+        if point.under_load_ns - before.under_load_ns < APART_NS { Keep::Older } else { Keep::Both }
     })
 }
 
@@ -146,5 +158,5 @@ fn by_life_and_load(
         }
     }
     let pairs = series.into_values().filter(|kept| kept.len() > 1);
-    pairs.map(|kept| kept.iter().map(|point| (point.minutes, point.mib)).collect()).collect()
+    pairs.map(|kept| kept.into_iter().map(Point::in_minutes).collect()).collect()
 }

@@ -1,5 +1,6 @@
 //! Findings from runs made up here: every number is known beforehand.
 
+mod agent;
 mod chain;
 
 use toll_lab::{

@@ -1,0 +1,542 @@
+//! Findings of a made-up gateway and vets, on JVMs that tell of themselves, without and with an agent.
+
+use std::collections::BTreeMap;
+
+use toll_lab::{
+    AgentKind, Component, ComponentSample, DataPlane, HostSample, JavaAgent, MemorySample,
+    PodMetrics, Program, Reading, Role, Sample, Service, ServiceSpans, Spans,
+};
+use toll_load::{Histogram, StageReport};
+
+use super::super::findings::{
+    Derived, Estimate, Findings, HeapTrend, JvmUse, Regime, SpanCosts, View,
+};
+use super::{BARE, DONE, open, run};
+use crate::plan::{
+    BringUp, PlannedLoad, PlannedReference, PlannedRequest, PlannedTrial, PlannedUsers,
+    PublishedFigure, Recomputed, Release, VariantState,
+};
+use crate::store::{KneeRecord, Mark, MarkedSample, RunRecord, TrialRecord};
+
+const MIB: f64 = 1024.0 * 1024.0;
+const BLOCKS: usize = 5;
+
+/// CPU per request of gateway and vets, microseconds.
+type Cost = fn(&PlannedTrial, spans: u64) -> [f64; 2];
+/// What vets tells, at this second of the measured window.
+type Told = fn(&PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>>;
+
+/// 20 us for the gateway's span, 10 us for each of vets' own and 35 us whatever their number.
+fn cost(t: &PlannedTrial, spans: u64) -> [f64; 2] {
+    let (noise, own) = (t.block as f64, spans.saturating_sub(1) as f64);
+    match t.arm.variant.as_str() {
+        "mesh" => [120.0 + noise, 200.0 + 7.0 * own + noise + 35.0 + 10.0 * own],
+        _ => [100.0 + noise, 200.0 + 7.0 * own + noise],
+    }
+}
+
+fn quiet(_: &PlannedTrial, _: usize) -> Reading<Vec<(&'static str, f64)>> {
+    Reading::Value(vec![])
+}
+
+fn made(loads: &[(&str, u64)], bring_up: BringUp, cost: Cost, told: Told) -> RunRecord {
+    let mut record = run(open(), |_, _| BARE);
+    record.plan.bring_up = bring_up;
+    record.plan.loads = loads.iter().map(|(name, spans)| load(name, *spans)).collect();
+    for variant in &mut record.plan.variants {
+        let VariantState::Ready(deployment) = &mut variant.state else { panic!("it is ready") };
+        deployment.services = ["gateway", "vets"].map(service).into();
+        if variant.name == "mesh" {
+            let settings = BTreeMap::new();
+            let kind = AgentKind::OpenTelemetry;
+            deployment.data_plane = DataPlane::Agent(JavaAgent { kind, settings });
+        }
+    }
+    let template = record.trials.clone();
+    record.trials.clear();
+    for of_arm in &template {
+        for (name, spans) in loads {
+            let mut trial = of_arm.clone();
+            trial.trial.index = record.trials.len() + 1;
+            trial.trial.load = (*name).into();
+            trial.samples = samples(&trial.trial, cost(&trial.trial, *spans), told);
+            record.trials.push(trial);
+        }
+    }
+    record.plan.trials = record.trials.iter().map(|t| t.trial.clone()).collect();
+    record
+}
+
+fn load(name: &str, spans: u64) -> PlannedLoad {
+    let request = PlannedRequest { path: format!("/vets?spans={spans}"), ..Default::default() };
+    let own = [("gateway", 1), ("vets", spans - 1)].map(|(pod, spans)| (pod.into(), spans));
+    PlannedLoad { name: name.into(), request, spans: own.into(), ..super_load() }
+}
+
+fn super_load() -> PlannedLoad {
+    run(open(), |_, _| BARE).plan.loads[0].clone()
+}
+
+fn service(name: &str) -> Service {
+    Service {
+        name: name.into(),
+        group: "clinic".into(),
+        replicas: 1,
+        port: 8080,
+        program: Program::Command(vec![]),
+        calls: vec![],
+        metrics: None,
+    }
+}
+
+/// Eleven samples a second apart.
+fn samples(trial: &PlannedTrial, cost: [f64; 2], told: Told) -> Vec<MarkedSample> {
+    let sample = |second: usize| {
+        let mark = match second {
+            0 => Mark::MeasureBegin,
+            10 => Mark::MeasureEnd,
+            _ => Mark::Tick,
+        };
+        let used = |us: f64| (us * 1e3 * DONE as f64 * second as f64 / 10.0) as u64;
+        let components = [component("gateway", used(cost[0])), component("vets", used(cost[1]))];
+        let at_ns = (trial.index * 100 + second) as u64 * 1_000_000_000;
+        let series = match told(trial, second) {
+            Reading::Value(series) => {
+                Reading::Value(series.into_iter().map(|(key, value)| (key.into(), value)).collect())
+            }
+            Reading::Missing(reason) => Reading::Missing(reason),
+        };
+        let host = HostSample { busy_ns: used(cost[0] + cost[1]), steal_ns: 0, runnable: 1 };
+        let metrics = vec![PodMetrics { pod: "vets".into(), at_ns, series }];
+        let sample = Sample { at_ns, took_ns: 1, components: components.into(), host, metrics };
+        MarkedSample { mark, sample }
+    };
+    (0..=10).map(sample).collect()
+}
+
+fn component(pod: &str, cpu_ns: u64) -> ComponentSample {
+    let bytes = || Reading::Value(1_000_000);
+    ComponentSample {
+        component: Component { role: Role::Application, pod: pod.into() },
+        cpu_ns: Reading::Value(cpu_ns),
+        memory: MemorySample { current: bytes(), anonymous: bytes(), peak: bytes() },
+    }
+}
+
+fn found(run: &RunRecord) -> Findings {
+    super::super::findings(run)
+}
+
+fn is(estimate: &Estimate, value: f64) {
+    assert!((estimate.value - value).abs() < 1e-3, "{estimate:?} is not {value}");
+}
+
+fn has(findings: &Findings, words: &str) -> bool {
+    findings.warnings.iter().any(|warning| warning.contains(words))
+}
+
+// Spans.
+
+const SPANS: [(&str, u64); 4] = [("one", 1), ("three", 3), ("nine", 9), ("twenty-seven", 27)];
+
+fn costs<'a>(findings: &'a Findings, of: &str) -> Option<&'a SpanCosts> {
+    findings.span_costs.iter().find(|costs| costs.of == of)
+}
+
+#[test]
+fn what_a_span_costs_is_the_slope_of_the_effects_over_the_loads() {
+    let found = found(&made(&SPANS, BringUp::Block, cost, quiet));
+    // 20 us of the gateway and 35 us of vets, and 10 us for each span but the gateway's.
+    let all = costs(&found, "all").unwrap();
+    is(&all.per_span_us, 10.0);
+    is(&all.per_request_us, 45.0);
+    assert_eq!(all.per_span_us.blocks, BLOCKS);
+    let vets = costs(&found, "vets").unwrap();
+    is(&vets.per_span_us, 10.0);
+    is(&vets.per_request_us, 35.0);
+    let points: Vec<u64> = vets.points.iter().map(|point| point.spans).collect();
+    assert_eq!(points, [0, 2, 8, 26]);
+    is(&vets.points[2].effect_us, 115.0);
+}
+
+#[test]
+fn a_service_whose_spans_do_not_vary_has_no_line() {
+    let found = found(&made(&SPANS, BringUp::Block, cost, quiet));
+    assert!(costs(&found, "gateway").is_none());
+}
+
+#[test]
+fn two_numbers_of_spans_make_no_line() {
+    assert_eq!(found(&made(&SPANS[..2], BringUp::Block, cost, quiet)).span_costs, []);
+}
+
+#[test]
+fn loads_of_users_or_of_another_path_are_no_points_of_the_line() {
+    let mut record = made(&SPANS, BringUp::Block, cost, quiet);
+    record.plan.loads[0].request.path = "/owners?spans=1".into();
+    assert_eq!(costs(&found(&record), "all").unwrap().points.len(), 3);
+    record.plan.loads[1].release = Release::Users(users());
+    assert!(costs(&found(&record), "all").is_none());
+}
+
+#[test]
+fn a_block_with_too_few_valid_loads_has_no_line_and_the_others_keep_theirs() {
+    let mut record = made(&SPANS, BringUp::Block, cost, quiet);
+    let in_block = record.trials.iter_mut().filter(|t| t.trial.block == 2);
+    in_block.filter(|t| t.trial.load.starts_with('t')).for_each(|t| {
+        t.verdict.invalid = vec!["made up".into()];
+    });
+    let found = found(&record);
+    assert_eq!(costs(&found, "all").unwrap().per_span_us.blocks, BLOCKS - 1);
+}
+
+#[test]
+fn loads_at_different_rates_are_said_beside_the_cost_per_span() {
+    let mut record = made(&SPANS, BringUp::Block, cost, quiet);
+    assert!(!has(&found(&record), "cost per span"));
+    let slower = record.trials.iter_mut().filter(|t| t.trial.load == "nine");
+    slower.for_each(|t| t.verdict.rate_per_s = Some(50.0));
+    assert!(has(&found(&record), "cost per span of mesh is drawn through loads of 50 to 100"));
+}
+
+// JVMs.
+
+fn telling(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+    let agent = if t.arm.variant == "mesh" { 1.0 } else { 0.0 };
+    let at = second as f64;
+    Reading::Value(vec![
+        ("process_cpu_seconds_total", 30.0 + at * (0.8 + 0.5 * agent)),
+        ("jvm_memory_used_bytes{area=\"heap\"}", MIB * (100.0 + 40.0 * agent + at)),
+        ("jvm_memory_used_bytes{area=\"nonheap\"}", MIB * 900.0),
+        ("jvm_memory_pool_collection_used_bytes{pool=\"Eden Space\"}", 0.0),
+        ("jvm_memory_pool_collection_used_bytes{pool=\"Survivor Space\"}", MIB * (2.0 + agent)),
+        ("jvm_memory_pool_collection_used_bytes{pool=\"Tenured Gen\"}", MIB * 60.0),
+        ("jvm_gc_collection_seconds_sum{gc=\"Copy\"}", at * 0.03),
+        ("jvm_gc_collection_seconds_sum{gc=\"MarkSweepCompact\"}", 2.0 + at * 0.01),
+        ("jvm_gc_collection_seconds_count{gc=\"Copy\"}", 77.0),
+        ("jvm_compilation_time_seconds_total", 9.0 + at * 0.2),
+        ("jvm_threads_current", 20.0 + 3.0 * agent),
+    ])
+}
+
+fn vets(record: &RunRecord) -> [JvmUse; 2] {
+    let found = found(record);
+    let [row] = found.loads[0].jvms.as_slice() else { panic!("one JVM tells of itself") };
+    assert_eq!(row.pod, "vets");
+    row.uses.clone().try_into().unwrap()
+}
+
+#[test]
+fn a_jvm_is_told_by_the_growth_of_its_counters_and_the_mean_of_its_levels() {
+    let [bare, agent] = vets(&made(&SPANS[2..3], BringUp::Block, cost, telling));
+    // 0.8 s of CPU a second on two cores.
+    is(&bare.cpu_load.unwrap().mean, 0.4);
+    is(&agent.cpu_load.unwrap().change.unwrap(), 0.25);
+    is(&bare.heap_used_mib.unwrap().mean, 105.0);
+    is(&agent.heap_used_mib.unwrap().change.unwrap(), 40.0);
+    is(&bare.heap_live_mib.unwrap().mean, 62.0);
+    is(&bare.gc_share.unwrap().mean, 0.04);
+    is(&bare.jit_share.unwrap().mean, 0.2);
+    is(&agent.threads.unwrap().mean, 23.0);
+    is(&agent.threads.unwrap().ratio.unwrap(), 1.15);
+    // The cgroup's word, not the JVM's: 35 us and 10 us for each of eight spans more.
+    is(&agent.cpu_per_request_us.unwrap().change.unwrap(), 115.0);
+}
+
+#[test]
+fn what_a_pool_keeps_that_was_never_collected_is_not_known() {
+    fn never(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+        let Reading::Value(mut series) = telling(t, second) else { panic!("it tells") };
+        series[5].1 = 0.0;
+        Reading::Value(series)
+    }
+    let record = made(&SPANS[2..3], BringUp::Block, cost, never);
+    assert_eq!(vets(&record)[0].heap_live_mib, None);
+    assert!(has(&found(&record), "what collections leave in the heap of vets is not known"));
+}
+
+#[test]
+fn a_reading_that_is_missing_is_left_out_and_said_once_with_its_reason() {
+    fn refused(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+        match second {
+            3 | 4 => Reading::Missing("connection refused".into()),
+            _ => telling(t, second),
+        }
+    }
+    let record = made(&SPANS[2..3], BringUp::Block, cost, refused);
+    is(&vets(&record)[0].heap_used_mib.unwrap().mean, 100.0 + (55.0 - 7.0) / 9.0);
+    let found = found(&record);
+    let said: Vec<&String> = found.warnings.iter().filter(|w| w.contains("metrics")).collect();
+    assert_eq!(said, ["metrics are missing, trials: 15: vets: connection refused"]);
+}
+
+#[test]
+fn the_share_of_the_machine_is_absent_when_its_cores_are_not_known() {
+    let mut record = made(&SPANS[2..3], BringUp::Block, cost, telling);
+    record.host.cores = None;
+    let [bare, _] = vets(&record);
+    assert!(bare.cpu_load.is_none() && bare.threads.is_some());
+}
+
+#[test]
+fn a_process_that_began_anew_in_the_window_has_no_cpu_load() {
+    fn anew(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+        let Reading::Value(mut series) = telling(t, second) else { panic!("it tells") };
+        series[0].1 = 40.0 - second as f64;
+        Reading::Value(series)
+    }
+    assert_eq!(vets(&made(&SPANS[2..3], BringUp::Block, cost, anew))[0].cpu_load, None);
+}
+
+#[test]
+fn published_figures_of_jvms_are_measured_in_their_units() {
+    let mut record = made(&SPANS[2..3], BringUp::Block, cost, telling);
+    let figure = |figure: &str| PublishedFigure {
+        variant: "mesh".into(),
+        load: "nine".into(),
+        figure: figure.into(),
+        value: 1.0,
+    };
+    let derived = |derived| Recomputed {
+        variant: "mesh".into(),
+        load: "nine".into(),
+        derived,
+        pod: Some("vets".into()),
+        printed: None,
+        recomputed: 1.0,
+        because: String::new(),
+    };
+    record.plan.reference = Some(PlannedReference {
+        source: "a page".into(),
+        notes: vec![],
+        figures: vec![figure("cpu_load_percent.vets"), figure("heap_mib.vets")],
+        recomputed: [
+            Derived::CpuLoadPoints,
+            Derived::HeapDifference,
+            Derived::PodCpuPerRequestChange,
+            Derived::LatencyP90Change,
+        ]
+        .map(derived)
+        .into(),
+    });
+    let found = found(&record);
+    let measured: Vec<f64> =
+        found.loads[0].reference.iter().map(|row| row.measured.unwrap()).collect();
+    assert!((measured[0] - 65.0).abs() < 1e-6 && (measured[1] - 145.0).abs() < 1e-6);
+    let recomputed = &found.loads[0].recomputed;
+    is(&recomputed[0].measured.unwrap(), 25.0);
+    is(&recomputed[1].measured.unwrap(), 40.0);
+    // 115 us on top of 256 us and the block's noise.
+    assert!((recomputed[2].measured.unwrap().value - 44.4).abs() < 0.5, "{recomputed:?}");
+    is(&recomputed[3].measured.unwrap(), 0.0);
+}
+
+// Heaps.
+
+/// A heap that grows by a MiB every ten seconds under load in `mesh`; loads keep different amounts.
+fn leaking(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+    let Reading::Value(mut series) = telling(t, second) else { panic!("it tells") };
+    let under_load = (t.block * 20 + second) as f64;
+    let own = if t.load == "nine" { 30.0 } else { 0.0 };
+    let grown = if t.arm.variant == "mesh" { under_load / 10.0 } else { (under_load * 7.0) % 3.0 };
+    series[0].1 = (t.index * 100 + second) as f64;
+    series[5].1 = MIB * (60.0 + own + grown);
+    Reading::Value(series)
+}
+
+fn heap<'a>(findings: &'a Findings, variant: &str) -> &'a HeapTrend {
+    findings.heap_trends.iter().find(|trend| trend.variant == variant).unwrap()
+}
+
+#[test]
+fn a_heap_that_grows_under_every_load_is_a_suspected_leak() {
+    let found = found(&made(&SPANS[1..3], BringUp::Run, cost, leaking));
+    let (agent, bare) = (heap(&found, "mesh"), heap(&found, "bare"));
+    // Ten trials of ten seconds, one point each.
+    assert_eq!(agent.points, 10);
+    assert!(agent.grows && agent.p_value.unwrap() < 0.01, "{agent:?}");
+    // Two MiB from block to block, which are two trials of ten seconds.
+    assert!((agent.mib_per_minute.unwrap() - 6.0).abs() < 0.1, "{agent:?}");
+    assert!(!bare.grows, "{bare:?}");
+    assert!(has(&found, "heap of vets (mesh) grows by 6.0 MiB a minute"));
+    assert!(has(&found, "the baseline's does not"));
+}
+
+#[test]
+fn a_jvm_that_is_started_for_each_block_is_compared_only_with_itself() {
+    let found = found(&made(&SPANS[1..3], BringUp::Block, cost, leaking));
+    let agent = heap(&found, "mesh");
+    // Too few trials of one life for a point each: points five seconds apart, three a trial.
+    assert_eq!(agent.points, 30);
+    assert!(agent.grows, "{agent:?}");
+    assert!((agent.mib_per_minute.unwrap() - 6.0).abs() < 0.1, "{agent:?}");
+}
+
+#[test]
+fn a_heap_that_keeps_what_it_has_has_too_few_points_for_a_trend() {
+    let found = found(&made(&SPANS[2..3], BringUp::Run, cost, telling));
+    let flat = heap(&found, "bare");
+    assert_eq!((flat.p_value, flat.grows, flat.series.len()), (None, false, BLOCKS));
+}
+
+// Users and regimes.
+
+fn users() -> PlannedUsers {
+    PlannedUsers {
+        users: 320,
+        start: 5,
+        ramp_s: 1.0,
+        hold_s: 4.0,
+        ramp_down_s: 0.5,
+        think_s: 1.0,
+        parallel: 4,
+        made_for_knee_per_s: Some(1526.0),
+    }
+}
+
+fn knees(record: &mut RunRecord, bare: f64, mesh: f64) {
+    record.knees = [("bare", bare), ("mesh", mesh)]
+        .map(|(variant, rate_per_s)| KneeRecord {
+            variant: variant.into(),
+            rate_per_s,
+            tried: vec![],
+        })
+        .into();
+}
+
+fn by_users() -> RunRecord {
+    let mut record = made(&SPANS[2..3], BringUp::Block, cost, quiet);
+    record.plan.loads[0].release = Release::Users(users());
+    let stage = |[begin_s, end_s]: [f64; 2], from, to, done| StageReport {
+        begin_s,
+        end_s,
+        from,
+        to,
+        done,
+        failed: 0,
+        latency: Histogram::new(),
+    };
+    for trial in &mut record.trials {
+        let measured = &mut trial.load.as_mut().unwrap().measure;
+        measured.clients = (5, 84);
+        measured.iterations.record_n_ns(1_100_000_000, 200);
+        measured.stages = vec![
+            stage([0.0, 1.0], 5.0, 84.0, 90),
+            stage([1.0, 5.0], 84.0, 84.0, 720),
+            stage([5.0, 5.5], 84.0, 5.0, 40),
+        ];
+        trial.verdict.rate_per_s = None;
+    }
+    record
+}
+
+#[test]
+fn the_rate_of_users_is_that_while_all_are_at_work() {
+    let mut record = by_users();
+    knees(&mut record, 300.0, 190.0);
+    let found = found(&record);
+    let regime = |variant: &str, knee_per_s, past_knee| Regime {
+        variant: variant.into(),
+        throughput_per_s: 180.0,
+        knee_per_s,
+        past_knee,
+    };
+    assert_eq!(found.loads[0].regimes, [regime("bare", 300.0, false), regime("mesh", 190.0, true)]);
+    assert!(has(
+        &found,
+        "nine: mesh is at its limit (180 of the 190/s that it carries), bare is not"
+    ));
+}
+
+#[test]
+fn two_variants_at_their_limit_are_said_to_be() {
+    let mut record = by_users();
+    knees(&mut record, 200.0, 190.0);
+    assert!(has(&found(&record), "are both at their limit"));
+    knees(&mut record, 300.0, 290.0);
+    assert!(!has(&found(&record), "limit"));
+}
+
+#[test]
+fn without_a_knee_there_is_no_regime() {
+    assert_eq!(found(&by_users()).loads[0].regimes, []);
+}
+
+#[test]
+fn scaled_users_are_told_with_what_they_were_scaled_by() {
+    let mut record = by_users();
+    knees(&mut record, 1000.0, 400.0);
+    let load = &found(&record).loads[0];
+    assert_eq!(
+        load.describes,
+        "84 of 320 virtual users (the knee of mesh is 400/s here, 1526/s where there were 320): 4 requests at once, then 1 s of pause; up in 1 s, all for 4 s, down in 0.5 s"
+    );
+    assert_eq!(load.view, View::Users);
+}
+
+#[test]
+fn k6s_summary_is_that_of_all_valid_trials_one_after_the_other() {
+    let mut record = by_users();
+    knees(&mut record, 1000.0, 400.0);
+    record.trials[0].verdict.invalid = vec!["made up".into()];
+    let found = found(&record);
+    let of = |variant: &str| {
+        let variants = &found.loads[0].variants;
+        variants.iter().find(|v| v.variant == variant).unwrap().k6.clone().unwrap()
+    };
+    let (bare, mesh) = (of("bare"), of("mesh"));
+    assert_eq!((bare.requests, mesh.requests), (4 * DONE, 5 * DONE));
+    assert_eq!((mesh.iterations, mesh.total_s), (1000, 50.0));
+    assert_eq!((mesh.iterations_per_s, mesh.requests_per_s), (20.0, 100.0));
+    // Trials follow each other: their users are not added up. The profile ends where it began.
+    assert_eq!((mesh.vus, mesh.vus_max), ([5, 5, 84], 84));
+    let names: Vec<&str> = mesh.trends.iter().map(|trend| trend.name.as_str()).collect();
+    assert_eq!(names[2..4], ["http_req_duration", "http_req_duration{expected_response:true}"]);
+    assert!(names.is_sorted() && names.last() == Some(&"iteration_duration"));
+}
+
+// Proofs.
+
+fn proven(record: &mut RunRecord, arrived: u64) {
+    let of = |service: &str, expected, arrived| ServiceSpans {
+        service: service.into(),
+        expected,
+        arrived,
+    };
+    let with_agent = |t: &&mut TrialRecord| t.trial.arm.variant == "mesh";
+    for trial in record.trials.iter_mut().filter(with_agent) {
+        let services = vec![of("gateway", 100, 100), of("vets", 900, arrived)];
+        let spans = Spans { services, requests: 100, whole: 90 };
+        trial.proof.as_mut().unwrap().spans = Some(spans);
+    }
+}
+
+#[test]
+fn spans_are_added_up_over_the_valid_trials_and_what_was_dropped_is_said() {
+    let mut record = made(&SPANS[2..3], BringUp::Block, cost, quiet);
+    proven(&mut record, 891);
+    let with_agent = record.trials.iter_mut().find(|t| t.trial.arm.variant == "mesh");
+    with_agent.unwrap().verdict.invalid = vec!["made up".into()];
+    let found = found(&record);
+    let spans = found.proofs[1].spans.as_ref().unwrap();
+    assert_eq!((spans.requests, spans.whole), (400, 360));
+    assert_eq!((spans.services[1].expected, spans.services[1].arrived), (3600, 3564));
+    assert!(found.proofs[0].spans.is_none());
+    assert!(has(&found, "1.00 % of 3600 from vets"));
+    assert!(!has(&found, "gateway"), "{:?}", found.warnings);
+}
+
+#[test]
+fn nothing_is_said_of_spans_that_all_arrived() {
+    let mut record = made(&SPANS[2..3], BringUp::Block, cost, quiet);
+    proven(&mut record, 900);
+    assert!(!has(&found(&record), "collector"));
+}
+
+#[test]
+fn a_load_that_does_not_say_its_spans_is_said_not_to() {
+    let mut record = made(&SPANS, BringUp::Block, cost, quiet);
+    assert!(!has(&found(&record), "spans:"));
+    record.plan.loads[1].spans.clear();
+    assert!(has(&found(&record), "mesh: whether spans were dropped is not known under three"));
+}
