@@ -212,7 +212,8 @@ impl LocalEnvironment {
     }
 
     fn tolls_own(&self, pod: &str, service: &Service) -> Result<(PathBuf, Command), LabError> {
-        let (path, mut command) = match Jvm::of(&service.program, &self.options)? {
+        let (path, mut command) = match Jvm::of(&service.program, &self.deployment, &self.options)?
+        {
             Some(jvm) => self.java(&jvm)?,
             None => of_toll(&self.options.service),
         };

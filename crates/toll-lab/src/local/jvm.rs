@@ -39,15 +39,21 @@ pub(super) const EXAMPLE_AGENT: &str = "opentelemetry-javaagent.jar";
 pub(super) struct Jvm<'a> {
     jar: &'a Path,
     heap_mib: u32,
+    /// Whether it may take its classes from an archive.
+    archive: bool,
 }
 
 impl<'a> Jvm<'a> {
-    /// The JVM of `program`; none when it is no jar of toll's.
+    /// The JVM of `program` in `deployment`; none when it is no jar of toll's.
+    ///
+    /// Without an archive of classes where agents are compared, in the variant without one, too: an agent that
+    /// rewrites archived classes ends the JVM with a `LinkageError` (seen with OpenJDK 17 and Netty's).
     ///
     /// # Errors
     /// When the jar is not there.
     pub(super) fn of(
         program: &Program,
+        deployment: &Deployment,
         options: &'a LocalOptions,
     ) -> Result<Option<Self>, LabError> {
         let (jar, missing) = match program {
@@ -63,7 +69,8 @@ impl<'a> Jvm<'a> {
             _ => return Ok(None),
         };
         let jar = jar.as_deref().ok_or(missing)?;
-        Ok(heap_mib(program).map(|heap_mib| Self { jar, heap_mib }))
+        let archive = !has_collector(deployment);
+        Ok(heap_mib(program).map(|heap_mib| Self { jar, heap_mib, archive }))
     }
 
     /// Everything up to the jar's own arguments. What it unpacks goes below `folder`.
@@ -73,7 +80,7 @@ impl<'a> Jvm<'a> {
         scratch.push(folder);
         let mut arguments: Vec<_> = flags(self.heap_mib).into_iter().map(OsString::from).collect();
         arguments.push(scratch);
-        arguments.extend(class_archive(self.jar));
+        arguments.extend(class_archive(self.jar).filter(|_| self.archive));
         arguments.extend(["-jar".into(), self.jar.into()]);
         arguments
     }
@@ -169,8 +176,12 @@ pub(super) fn has_opentelemetry(deployment: &Deployment) -> bool {
 
 /// Where the collector of a deployment has its admin socket.
 pub(super) fn collector_socket(deployment: &Deployment, folder: &Path) -> Option<PathBuf> {
-    let is_collector = |service: &Service| matches!(service.program, Program::Collector);
-    deployment.services.iter().any(is_collector).then(|| folder.join("collector.sock"))
+    has_collector(deployment).then(|| folder.join("collector.sock"))
+}
+
+/// Whether it is a variant of a study that compares agents.
+fn has_collector(deployment: &Deployment) -> bool {
+    deployment.services.iter().any(|service| matches!(service.program, Program::Collector))
 }
 
 #[cfg(test)]
@@ -219,20 +230,24 @@ mod tests {
 
     #[test]
     fn what_a_jvm_unpacks_goes_into_the_folder_that_is_removed() {
-        let jvm = Jvm { jar: Path::new("/jars/vets.jar"), heap_mib: 96 };
+        let jvm = Jvm { jar: Path::new("/jars/vets.jar"), heap_mib: 96, archive: true };
         let arguments = jvm.arguments(Path::new("/run/x"));
         assert!(arguments.contains(&"-Djava.io.tmpdir=/run/x".into()), "{arguments:?}");
         assert_eq!(arguments[arguments.len() - 2..], ["-jar", "/jars/vets.jar"]);
     }
 
     #[test]
-    fn a_class_archive_beside_the_jar_is_used() {
+    fn a_class_archive_beside_the_jar_is_used_but_where_agents_are_compared() {
         let folder = tempfile::tempdir().unwrap();
         let jar = folder.path().join("vets.jar");
         assert_eq!(class_archive(&jar), None);
         std::fs::write(folder.path().join("vets.jsa"), "").unwrap();
-        let flag = class_archive(&jar).unwrap();
-        assert!(flag.to_string_lossy().ends_with("/vets.jsa"), "{flag:?}");
+        let has_archive = |archive| {
+            let arguments = Jvm { jar: &jar, heap_mib: 96, archive }.arguments(folder.path());
+            arguments.iter().any(|argument| argument.to_string_lossy().ends_with("/vets.jsa"))
+        };
+        assert!(has_archive(true) && !has_archive(false));
+        assert!(has_collector(&petclinic()) && !has_collector(&crate::fixture::chain()));
     }
 
     #[test]

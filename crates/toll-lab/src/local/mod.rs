@@ -237,7 +237,7 @@ impl LocalLab {
             if on_jvm && options.java.is_none() {
                 return Err(LabError::JavaMissing);
             }
-            Jvm::of(&service.program, options)?;
+            Jvm::of(&service.program, deployment, options)?;
         }
         Ok(())
     }
