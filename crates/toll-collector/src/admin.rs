@@ -1,6 +1,7 @@
 //! Turns a request over the Unix socket into a change of the window or a look into it.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -19,7 +20,7 @@ pub(crate) fn answer<B>(request: &Request<B>, tally: &Mutex<Tally>) -> Response<
     let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
     match (request.method(), request.uri().path()) {
         (&Method::POST, "/window") => {
-            tally.open_window();
+            tally.open_window(nanoseconds_since_1970());
             text(StatusCode::NO_CONTENT, "")
         }
         (&Method::DELETE, "/window") => {
@@ -33,6 +34,12 @@ pub(crate) fn answer<B>(request: &Request<B>, tally: &Mutex<Tally>) -> Response<
         (&Method::GET, "/counts") => json(&tally.counters()),
         _ => text(StatusCode::NOT_FOUND, USAGE),
     }
+}
+
+/// Zero, which keeps all spans, when the clock is wrong.
+fn nanoseconds_since_1970() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or_default()
 }
 
 fn json(value: &impl Serialize) -> Response<Full<Bytes>> {

@@ -15,7 +15,7 @@ Takes spans at one port, in HTTP/1.1 or HTTP/2 without TLS, gzip or not:
 Metrics and logs are answered and dropped.
 
 Over the Unix socket:
-  curl --unix-socket /run/collector.sock -X POST   http://toll/window   forget everything, begin to keep spans
+  curl --unix-socket /run/collector.sock -X POST   http://toll/window   forget everything, keep spans that begin from now on
   curl --unix-socket /run/collector.sock           http://toll/window   what the window holds
   curl --unix-socket /run/collector.sock -X DELETE http://toll/window   forget everything, go on counting
   curl --unix-socket /run/collector.sock           http://toll/counts   the counters alone, at no cost

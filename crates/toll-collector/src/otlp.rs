@@ -65,6 +65,8 @@ struct WireSpan {
     span_id: Bytes,
     #[prost(bytes = "bytes", tag = "4")]
     parent_span_id: Bytes,
+    #[prost(fixed64, tag = "7")]
+    start_time_unix_nano: u64,
 }
 
 #[derive(Message)]
@@ -131,7 +133,8 @@ impl WireSpan {
             id => span_id(id)?,
         };
         let id = span_id(&self.span_id)??;
-        Some(Span { trace: TraceId::new(trace)?, id, parent, shared: false })
+        let began = Some(self.start_time_unix_nano).filter(|began| *began > 0);
+        Some(Span { trace: TraceId::new(trace)?, id, parent, shared: false, began })
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is known of a span: who it is and whose child. Its name, times and attributes are not read.
+//! What is known of a span: who it is, whose child, and when it began. Its name, end and attributes are not read.
 
 use std::num::NonZeroU64;
 
@@ -43,6 +43,8 @@ pub(crate) struct Span {
     pub(crate) parent: Option<SpanId>,
     /// The server's half of a call in Zipkin's model: it has the id of the client's half.
     pub(crate) shared: bool,
+    /// Nanoseconds since 1970; none when its sender does not say.
+    pub(crate) began: Option<u64>,
 }
 
 /// Spans of one service that arrived together.

@@ -55,6 +55,8 @@ pub(crate) struct Report {
     pub(crate) arrived_ever: u64,
     /// Spans that had been delivered before; they are counted once in all of the above.
     pub(crate) repeated: u64,
+    /// Spans that came since the window was opened and began before: they are not in it.
+    pub(crate) earlier: u64,
     pub(crate) refused: u64,
     pub(crate) not_spans: u64,
 }
@@ -65,15 +67,17 @@ pub(crate) struct Counters {
     pub(crate) arrived_ever: u64,
     /// Spans in the window, repetitions included; none while no window is open.
     pub(crate) kept: Option<usize>,
+    /// As in [`Report`].
+    pub(crate) earlier: Option<u64>,
     /// As in [`Counts`], since the window was opened, or ever while none is.
     pub(crate) refused: u64,
     pub(crate) not_spans: u64,
 }
 
 impl Tally {
-    /// Forgets all spans, and keeps those that arrive from now on.
-    pub(crate) fn open_window(&mut self) {
-        self.open = Some(Open { window: Window::of(MOST_SPANS), since: self.ever });
+    /// Forgets all spans, and keeps those that arrive from now on and begin from `now` on, nanoseconds since 1970.
+    pub(crate) fn open_window(&mut self, now: u64) {
+        self.open = Some(Open { window: Window::of(MOST_SPANS, now), since: self.ever });
     }
 
     /// Forgets all spans, and keeps none.
@@ -108,6 +112,7 @@ impl Tally {
             traces: content.traces,
             arrived_ever: self.ever.arrived,
             repeated: content.repeated,
+            earlier: window.earlier(),
             refused: counts.refused,
             not_spans: counts.not_spans,
         })
@@ -119,6 +124,7 @@ impl Tally {
         Counters {
             arrived_ever: self.ever.arrived,
             kept: self.open.as_ref().map(|open| open.window.len()),
+            earlier: self.open.as_ref().map(|open| open.window.earlier()),
             refused: counts.refused,
             not_spans: counts.not_spans,
         }

@@ -12,6 +12,10 @@ pub(crate) const MOST_SPANS: usize = 4_000_000;
 #[derive(Debug)]
 pub(crate) struct Window {
     most: usize,
+    /// Nanoseconds since 1970.
+    opened: u64,
+    /// Spans that began before that.
+    earlier: u64,
     kept: Vec<Kept>,
     names: Vec<String>,
     numbers: HashMap<String, u32>,
@@ -27,21 +31,32 @@ pub(crate) struct Content {
 }
 
 impl Window {
-    /// An empty window for at most `most` spans.
-    pub(crate) fn of(most: usize) -> Self {
+    /// An empty window for at most `most` spans that begin from `opened` on, nanoseconds since 1970.
+    pub(crate) fn of(most: usize, opened: u64) -> Self {
         let (kept, names, numbers) = Default::default();
-        Self { most, kept, names, numbers, repeated: 0 }
+        Self { most, opened, earlier: 0, kept, names, numbers, repeated: 0 }
     }
 
-    /// Keeps the spans of `batch`; the number of those for which there was no room.
+    /// Keeps the spans of `batch` that began in the window; the number of those for which there was no room.
+    ///
+    /// What began before is still under way when the window is opened: it waits in a sender's batch.
     pub(crate) fn keep(&mut self, batch: &Batch) -> u64 {
-        let room = self.most - self.kept.len();
-        let (taken, left) = batch.spans.split_at(batch.spans.len().min(room));
-        if !taken.is_empty() {
+        let opened = self.opened;
+        let began_in_it = |span: &&Span| span.began.is_none_or(|began| began >= opened);
+        let came = batch.spans.iter().filter(began_in_it).count();
+        self.earlier += (batch.spans.len() - came) as u64;
+        let taken = came.min(self.most - self.kept.len());
+        if taken > 0 {
             let service = self.number(&batch.service);
-            self.kept.extend(taken.iter().map(|span| kept(span, service)));
+            let spans = batch.spans.iter().filter(began_in_it).take(taken);
+            self.kept.extend(spans.map(|span| kept(span, service)));
         }
-        left.len() as u64
+        (came - taken) as u64
+    }
+
+    /// Spans that came in spite of having begun before the window.
+    pub(crate) fn earlier(&self) -> u64 {
+        self.earlier
     }
 
     /// Spans kept, with repetitions that nobody looked for so far.
@@ -75,7 +90,7 @@ impl Window {
 }
 
 fn kept(span: &Span, service: u32) -> Kept {
-    let Span { trace, id, parent, shared } = *span;
+    let Span { trace, id, parent, shared, began: _ } = *span;
     Kept { trace, id, shared, service, parent }
 }
 

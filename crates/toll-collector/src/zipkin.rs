@@ -20,6 +20,8 @@ struct WireSpan<'a> {
     #[serde(borrow)]
     local_endpoint: Option<Endpoint<'a>>,
     shared: Option<bool>,
+    /// When it began, microseconds since 1970.
+    timestamp: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -61,7 +63,8 @@ impl WireSpan<'_> {
         };
         let trace = TraceId::new(hexadecimal(&self.trace_id, 32)?)?;
         let id = SpanId::new(number(&self.id)?)?;
-        Some(Span { trace, id, parent, shared: self.shared.unwrap_or(false) })
+        let began = self.timestamp.map(|micros| micros.saturating_mul(1000));
+        Some(Span { trace, id, parent, shared: self.shared.unwrap_or(false), began })
     }
 }
 

@@ -86,6 +86,7 @@ fn a_span_is_read_with_its_trace_its_id_and_its_parent() {
         id: SpanId::new(0xeee1_9b7e_c3c1_b174).unwrap(),
         parent: SpanId::new(0xeee1_9b7e_c3c1_b173),
         shared: false,
+        began: Some(1_544_712_660_000_000_000),
     };
     assert_eq!(only_span(span(&SPAN, &PARENT)), Some(expected));
 }

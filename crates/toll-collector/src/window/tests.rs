@@ -3,9 +3,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::span::{SpanId, TraceId};
 
+const OPENED: u64 = 1_000;
+
 fn span(trace: u128, id: u64, parent: u64, shared: bool) -> Span {
     let trace = TraceId::new(trace).unwrap();
-    Span { trace, id: SpanId::new(id).unwrap(), parent: SpanId::new(parent), shared }
+    Span { trace, id: SpanId::new(id).unwrap(), parent: SpanId::new(parent), shared, began: None }
 }
 
 fn batch(service: &str, spans: &[Span]) -> Batch {
@@ -13,7 +15,7 @@ fn batch(service: &str, spans: &[Span]) -> Batch {
 }
 
 fn window(batches: &[Batch]) -> Window {
-    let mut window = Window::of(1000);
+    let mut window = Window::of(1000, OPENED);
     for batch in batches {
         assert_eq!(window.keep(batch), 0);
     }
@@ -22,6 +24,15 @@ fn window(batches: &[Batch]) -> Window {
 
 fn content(batches: &[Batch]) -> Content {
     window(batches).content()
+}
+
+#[test]
+fn a_span_that_began_before_the_window_is_not_in_it_and_takes_no_room() {
+    let began = |id, began| Span { began: Some(began), ..span(1, id, 0, false) };
+    let mut window = Window::of(2, OPENED);
+    let spans = [began(10, OPENED - 1), began(11, OPENED), span(1, 12, 11, false)];
+    assert_eq!(window.keep(&batch("vets", &spans)), 0);
+    assert_eq!((window.content().spans["vets"], window.earlier()), (2, 1));
 }
 
 #[test]
@@ -60,7 +71,7 @@ fn a_call_of_a_service_to_itself_has_two_halves() {
 
 #[test]
 fn a_full_window_refuses_the_rest() {
-    let mut window = Window::of(3);
+    let mut window = Window::of(3, OPENED);
     let two = |trace| batch("vets", &[span(trace, 10, 0, false), span(trace, 11, 0, false)]);
     assert_eq!(window.keep(&two(1)), 0);
     assert_eq!(window.keep(&two(2)), 1);
@@ -108,7 +119,7 @@ proptest! {
         (deliveries, other_order) in shuffled(), longest in 1..8_usize, look_after in 0..40_usize,
     ) {
         let expected = content(&in_batches(&deliveries, usize::MAX));
-        let mut looked_into = Window::of(1000);
+        let mut looked_into = Window::of(1000, OPENED);
         for (place, batch) in in_batches(&other_order, longest).iter().enumerate() {
             looked_into.keep(batch);
             if place == look_after {

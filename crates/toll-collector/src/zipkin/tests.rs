@@ -45,6 +45,7 @@ fn a_span_is_read_with_its_trace_its_id_its_parent_and_its_service() {
         id: SpanId::new(0x352b_ff9a_74ca_9ad2).unwrap(),
         parent: SpanId::new(0x6b22_1d5b_c9e6_496c),
         shared: false,
+        began: Some(1_556_604_172_355_737_000),
     };
     let batches = decoded(&[EXAMPLE]);
     assert_eq!((batches[0].service.as_str(), &batches[0].spans[..]), ("backend", &[expected][..]));

@@ -26,7 +26,7 @@ fn a_window_tells_the_shape_of_a_trace_whose_spans_came_apart() {
         json!({
             "spans": { "gateway": 1, "vets": 3 },
             "traces": [{ "links": links, "traces": 1 }],
-            "arrived_ever": 4, "repeated": 0, "refused": 0, "not_spans": 0,
+            "arrived_ever": 4, "repeated": 0, "earlier": 0, "refused": 0, "not_spans": 0,
         })
     );
 }
@@ -58,7 +58,8 @@ fn without_a_window_spans_are_only_counted() {
     let reply = collector.admin("GET", "/window");
     assert_eq!(reply.status, 404);
     assert_eq!(reply.text(), "no window is open: POST /window opens one\n");
-    let counts = json!({ "arrived_ever": 1, "kept": null, "refused": 0, "not_spans": 0 });
+    let counts =
+        json!({ "arrived_ever": 1, "kept": null, "earlier": null, "refused": 0, "not_spans": 0 });
     assert_eq!(collector.counts(), counts);
 }
 
