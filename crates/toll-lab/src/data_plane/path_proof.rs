@@ -64,7 +64,7 @@ pub(crate) struct Sight {
 pub(crate) struct Jvm {
     /// Those that its options name: jars, or native libraries.
     pub named: Vec<PathBuf>,
-    /// The jars with an agent that it has open.
+    /// Those that it has open; one that no option names only if the lab knows it.
     pub open: Vec<PathBuf>,
 }
 

@@ -1,5 +1,7 @@
 //! Tells which tracing agents are in the JVMs of a pod: those that their options name, and those whose jars they
-//! hold open, as every JVM does with the jar of an agent that is in it.
+//! hold open, as every JVM does with the jar of an agent that is in it. Whether a jar that nobody names is an agent
+//! cannot be told from the jar: ordinary libraries can be agents, too. So one that was put into a running JVM is
+//! found only if the lab knows it.
 //!
 //! A process that cannot be looked at counts as no JVM, so that it proves nothing.
 
@@ -13,7 +15,6 @@ use nix::unistd::Pid;
 
 use super::occupants::Processes;
 use crate::data_plane::Jvm;
-use crate::parts;
 
 /// Part of the path of the library that makes a process a JVM.
 const JVM_LIBRARY: &[u8] = b"/libjvm.so";
@@ -24,13 +25,15 @@ const OPTIONS: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTI
 /// How an option begins that puts an agent into a JVM; debuggers, which come by name, are none.
 const AGENTS: [&[u8]; 2] = [b"-javaagent:", b"-agentpath:"];
 
-/// The JVMs among the processes of `own`, the program of a pod.
-pub(crate) fn jvms(processes: &Processes, own: Pid) -> Vec<Jvm> {
-    processes.of(own).filter_map(|pid| look(Path::new(&format!("/proc/{pid}"))).ok()?).collect()
+/// The JVMs among the processes of `own`, the program of a pod; `known` is the agent that the lab has.
+pub(crate) fn jvms(processes: &Processes, own: Pid, known: Option<&Path>) -> Vec<Jvm> {
+    let known = known.map(resolved);
+    let look = |pid: Pid| look(Path::new(&format!("/proc/{pid}")), known.as_deref()).ok()?;
+    processes.of(own).filter_map(look).collect()
 }
 
 /// `process` is its folder in `/proc`.
-fn look(process: &Path) -> io::Result<Option<Jvm>> {
+fn look(process: &Path, known: Option<&Path>) -> io::Result<Option<Jvm>> {
     let maps = fs::read(process.join("maps"))?;
     if !maps.windows(JVM_LIBRARY.len()).any(|bytes| bytes == JVM_LIBRARY) {
         return Ok(None);
@@ -40,8 +43,10 @@ fn look(process: &Path) -> io::Result<Option<Jvm>> {
     let environment = fs::read(process.join("environ"))?;
     let options = [command_line_options(&command), environment_options(&environment)].concat();
     let named = options.iter().filter_map(|option| agent(option));
-    let named = named.map(|jar| resolved(&folder.join(jar))).collect();
-    Ok(Some(Jvm { named, open: open_agents(&process.join("fd"))? }))
+    let named: Vec<PathBuf> = named.map(|jar| resolved(&folder.join(jar))).collect();
+    let mut open = open_files(&process.join("fd"))?;
+    open.retain(|file| named.contains(file) || Some(file.as_path()) == known);
+    Ok(Some(Jvm { named, open }))
 }
 
 /// What stands before the application's own arguments.
@@ -80,16 +85,14 @@ fn agent(option: &OsStr) -> Option<&Path> {
     Some(Path::new(OsStr::from_bytes(file)))
 }
 
-/// The jars with an agent among the open files of a process, each once.
-fn open_agents(descriptors: &Path) -> io::Result<Vec<PathBuf>> {
+/// The open files of a process, each once.
+fn open_files(descriptors: &Path) -> io::Result<Vec<PathBuf>> {
     let links = fs::read_dir(descriptors)?.flatten();
-    let files = links.filter_map(|link| fs::read_link(link.path()).ok());
-    let mut jars: Vec<PathBuf> =
-        files.filter(|file| file.extension().is_some_and(|end| end == "jar")).collect();
-    jars.sort();
-    jars.dedup();
-    jars.retain(|jar| parts::is_java_agent(jar));
-    Ok(jars)
+    let mut files: Vec<PathBuf> =
+        links.filter_map(|link| fs::read_link(link.path()).ok()).collect();
+    files.sort();
+    files.dedup();
+    Ok(files)
 }
 
 /// The file itself, if it is there.
@@ -122,6 +125,6 @@ mod tests {
 
     #[test]
     fn a_process_that_is_no_jvm_is_left_out() {
-        assert_eq!(look(Path::new("/proc/self")).unwrap(), None);
+        assert_eq!(look(Path::new("/proc/self"), None).unwrap(), None);
     }
 }

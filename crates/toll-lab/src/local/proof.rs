@@ -195,8 +195,13 @@ impl LocalEnvironment {
             return Ok(BTreeMap::new());
         }
         let processes = Processes::now().map_err(LabError::Namespaces)?;
+        let known = match &self.deployment.data_plane {
+            DataPlane::Agent(agent) => Some(jar(agent, self.options.opentelemetry.as_deref())?),
+            _ => self.options.opentelemetry.as_deref(),
+        };
         let programs = self.components.iter().filter(|(c, _)| c.role == Role::Application);
-        Ok(programs.map(|(c, process)| (c.pod.clone(), jvms(&processes, process.pid))).collect())
+        let look = |pid| jvms(&processes, pid, known);
+        Ok(programs.map(|(c, process)| (c.pod.clone(), look(process.pid))).collect())
     }
 
     /// The pods of a bare deployment that have a network of their own: name, network and program, which is a

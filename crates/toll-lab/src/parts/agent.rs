@@ -71,11 +71,6 @@ pub(super) fn cached_at(cache: &Path) -> PathBuf {
     cache.join(format!("opentelemetry-javaagent-{VERSION}.jar"))
 }
 
-/// Whether a file is the jar of an agent.
-pub(super) fn is_agent(jar: &Path) -> bool {
-    Manifest::of(jar).is_some_and(|manifest| manifest.value("Premain-Class").is_some())
-}
-
 /// An agent's manifest names the class by which it enters a JVM; its version may be missing.
 fn inspect(
     path: PathBuf,

@@ -164,11 +164,6 @@ pub fn java_agent(jar: &Path) -> Result<Part, PartError> {
     agent::named(jar)
 }
 
-/// Whether a file is the jar of an agent for JVMs.
-pub(crate) fn is_java_agent(jar: &Path) -> bool {
-    agent::is_agent(jar)
-}
-
 /// What is there of all parts. Fetches nothing.
 pub fn statuses() -> Vec<PartStatus> {
     let around = Surroundings::of_this_process();

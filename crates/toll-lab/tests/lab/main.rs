@@ -10,3 +10,4 @@ mod mesh;
 mod metrics;
 mod petclinic;
 mod support;
+mod traced;

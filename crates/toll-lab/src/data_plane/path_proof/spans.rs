@@ -38,7 +38,7 @@ pub(super) fn judge(seen: &Window<'_>) -> Judged {
         .collect();
     let mut judged = Judged {
         claims: vec![count_claim(&traced, &services), foreign_claim(&traced, window)],
-        left_out: why_missing(&services).into_iter().collect(),
+        left_out: why_missing(&services, window.refused).into_iter().collect(),
         spans: None,
     };
     let mut whole = 0;
@@ -130,13 +130,14 @@ fn share(part: u64, of: u64) -> String {
     }
 }
 
-fn why_missing(services: &[ServiceSpans]) -> Option<String> {
+fn why_missing(services: &[ServiceSpans], refused: u64) -> Option<String> {
     let missing: u64 = services.iter().map(|s| s.expected.saturating_sub(s.arrived)).sum();
-    (missing > 0).then(|| {
-        format!(
-            "why {missing} spans are missing: the agents dropped them, or requests that failed never made them"
-        )
-    })
+    let mut why = vec!["the agents dropped them".to_owned()];
+    if refused > 0 {
+        why.push(format!("they are among {refused} things that the collector could not take"));
+    }
+    why.push("requests that failed never made them".to_owned());
+    (missing > 0).then(|| format!("why {missing} spans are missing: {}", why.join(", or ")))
 }
 
 fn foreign_claim(traced: &[(&str, u64)], window: &SpanWindow) -> Claim {

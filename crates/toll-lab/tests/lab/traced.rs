@@ -1,0 +1,165 @@
+//! The Petclinic with and without a tracing agent: every span of its requests is proved, or that there is none.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use toll_lab::parts::{self, Fetch};
+use toll_lab::{
+    AgentKind, DataPlane, Deployment, Environment, Isolation, JavaAgent, Petclinic, PetclinicPart,
+    Program, Proof, Service, Traffic,
+};
+
+use crate::support::{
+    TestLab, chain, drain, free_ports, is_possible, service_program, skip, target_folder,
+};
+
+const REQUESTS: u64 = 20;
+
+/// What the Petclinic's agents must not do for a request to leave ten spans.
+const OFF: [(&str, &str); 6] = [
+    ("otel.metrics.exporter", "none"),
+    ("otel.logs.exporter", "none"),
+    ("otel.instrumentation.netty.enabled", "false"),
+    ("otel.instrumentation.hibernate.enabled", "false"),
+    ("otel.instrumentation.spring-data.enabled", "false"),
+    ("otel.instrumentation.java-http-server.enabled", "false"),
+];
+
+fn opentelemetry(off: &[(&str, &str)]) -> DataPlane {
+    let settings = off.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    DataPlane::Agent(JavaAgent { kind: AgentKind::OpenTelemetry, settings: settings.collect() })
+}
+
+fn petclinic(data_plane: DataPlane) -> Deployment {
+    let [gateway, vets, collector] = free_ports();
+    let template = chain([gateway, vets], std::time::Duration::ZERO).services.remove(0);
+    let service = |name: &str, port, calls: &[&str], program| Service {
+        name: name.to_owned(),
+        port,
+        calls: calls.iter().map(|c| (*c).to_owned()).collect(),
+        program,
+        ..template.clone()
+    };
+    let jvm = |part| Program::Petclinic(Petclinic { part, heap_mib: 256 });
+    Deployment {
+        name: "petclinic".to_owned(),
+        entry: "gateway".to_owned(),
+        services: vec![
+            service("gateway", gateway, &["vets"], jvm(PetclinicPart::Gateway)),
+            service("vets", vets, &[], jvm(PetclinicPart::Vets)),
+            service("collector", collector, &[], Program::Collector),
+        ],
+        data_plane,
+    }
+}
+
+/// The collector: named by `TOLL_COLLECTOR`, or built into the same target folder.
+fn collector_program() -> Option<PathBuf> {
+    let built = || Some(target_folder()?.join("toll-collector"));
+    let program = std::env::var_os("TOLL_COLLECTOR").map(PathBuf::from).or_else(built)?;
+    program.is_file().then_some(program)
+}
+
+/// What a trial of two windows proves, or why there is none here. Before each window more requests are sent, and
+/// their spans are still in the agents' batches when it opens.
+fn proofs(isolation: Isolation, data_plane: DataPlane) -> Result<[Proof; 2], String> {
+    if !is_possible(isolation) {
+        return Err(format!("isolation level {isolation} is not possible here"));
+    }
+    let service = service_program().ok_or("toll-service is not built")?;
+    let collector = collector_program().ok_or("toll-collector is not built")?;
+    let part = |found: Result<parts::Part, parts::PartError>| {
+        found.map(|part| Some(part.path)).map_err(|e| e.to_string())
+    };
+    let java = part(parts::java())?;
+    let petclinic_gateway = part(parts::petclinic_gateway())?;
+    let petclinic_vets = part(parts::petclinic_vets())?;
+    let opentelemetry = part(parts::opentelemetry(Fetch::Forbidden))?;
+    let lab = TestLab::with(isolation, &service, |options| {
+        let program = service.display();
+        let ask = format!(
+            "{program} probe --timeout-ms 60000 --connect \"$at\" --path '/api/vet/vets?spans=9'"
+        );
+        let load = format!("read -r at; for i in $(seq {REQUESTS}); do {ask}; done");
+        options.load = vec!["sh".into(), "-c".into(), load.into()];
+        options.collector = vec![collector.into()];
+        (options.java, options.opentelemetry) = (java, opentelemetry);
+        (options.petclinic_gateway, options.petclinic_vets) = (petclinic_gateway, petclinic_vets);
+    });
+    let mut environment = lab.up(&petclinic(data_plane));
+    let authority = environment.entry_url();
+    let plan = format!("{}\n", authority.trim_start_matches("http://").trim_end_matches('/'));
+    let run = |environment: &mut Environment| {
+        let (lines, outcome) = drain(&mut environment.start_load(plan.as_bytes()).unwrap());
+        outcome.unwrap();
+        let ok = lines.iter().filter(|line| line.contains("\"status\":200")).count();
+        assert_eq!(ok as u64, REQUESTS, "{lines:#?}");
+    };
+    let spans = BTreeMap::from([("gateway".to_owned(), 1), ("vets".to_owned(), 9)]);
+    let traffic = Traffic { requests: REQUESTS, spans, ..Traffic::default() };
+    let proofs = [(); 2].map(|()| {
+        run(&mut environment);
+        environment.open_proof().unwrap();
+        run(&mut environment);
+        environment.close_proof(traffic.clone()).unwrap()
+    });
+    environment.down().unwrap();
+    Ok(proofs)
+}
+
+/// Claims that do not hold, and what was seen instead.
+fn broken(proof: &Proof) -> Vec<(&str, &str)> {
+    let broken = proof.claims.iter().filter(|claim| !claim.holds);
+    broken.map(|claim| (claim.claim.as_str(), claim.seen.as_str())).collect()
+}
+
+macro_rules! proofs_of {
+    ($isolation:expr, $data_plane:expr) => {
+        match proofs($isolation, $data_plane) {
+            Ok(proofs) => proofs,
+            Err(why) => skip!("{why}"),
+        }
+    };
+}
+
+macro_rules! at_each_level {
+    ($($name:ident: $level:expr),+ $(,)?) => {$(
+        #[test]
+        fn $name() {
+            for proof in proofs_of!($level, opentelemetry(&OFF)) {
+                assert!(proof.holds(), "{proof:#?}");
+                let spans = proof.spans.unwrap();
+                let arrived: Vec<u64> = spans.services.iter().map(|s| s.arrived).collect();
+                assert_eq!((arrived, spans.whole), (vec![REQUESTS, 9 * REQUESTS], REQUESTS));
+            }
+        }
+    )+};
+}
+
+at_each_level! {
+    every_span_of_every_request_is_proved_in_pods: Isolation::Pods,
+    every_span_of_every_request_is_proved_without_root: Isolation::Rootless,
+    every_span_of_every_request_is_proved_on_loopback: Isolation::Loopback,
+}
+
+#[test]
+fn without_an_agent_it_is_proved_that_nobody_traced_a_request() {
+    for proof in proofs_of!(Isolation::Pods, DataPlane::Bare) {
+        assert!(proof.holds(), "{proof:#?}");
+        let said = |claim: &str| proof.claims.iter().any(|c| c.claim == claim);
+        assert!(said("collector: no span came") && said("vets pod: no agent is in its JVM"));
+    }
+}
+
+#[test]
+fn an_instrumentation_too_many_breaks_the_proof() {
+    for proof in proofs_of!(Isolation::Pods, opentelemetry(&OFF[..3])) {
+        let claims: Vec<_> = broken(&proof).into_iter().map(|(claim, _)| claim).collect();
+        let expected = [
+            "collector: every request left 10 spans: 1 of gateway, 9 of vets",
+            "collector: traces came whole",
+            "vets: its spans in a trace: 1 below gateway, 8 below vets",
+        ];
+        assert_eq!(claims, expected);
+    }
+}
