@@ -28,7 +28,7 @@ use std::io::{self, Write};
 use toll_load::{LoadPlan, PhaseReport, Sample};
 
 use super::Finished;
-use super::counts::{self, of_every_request, share};
+use super::counts::{self, share};
 
 /// A form of the whole result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -165,7 +165,7 @@ fn the_bars_of_hey_hold_every_answer_once() {
 #[test]
 fn new_connections_weigh_in_heys_average_by_their_share() {
     // Ten connections of 10 to 100 µs among 1,000 requests: 0.55 µs on average, none for most.
-    let averaged = of_every_request(&answers().report.measure.steps.connect, 1000);
+    let averaged = counts::of_every_request(&answers().report.measure.steps.connect, 1000);
     assert!((averaged.mean_us() - 0.55).abs() < 0.01, "{averaged:?}");
     assert_eq!((averaged.count(), averaged.min_us()), (1000, 0.0));
 }
