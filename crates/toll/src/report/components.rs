@@ -13,6 +13,11 @@ use super::wording::load_title;
 pub(super) fn cpu(findings: &Findings, loads: &[&LoadFindings], detail: Detail) -> Section {
     let text = "CPU time by component, mean over blocks; changes are paired within blocks. What toll and the load generator use, and what no component owns (interrupts, kernel threads, other programs), is not counted in CPU per request.";
     let mut pieces = vec![Piece::Text(text.into())];
+    let mut costs = loads.iter().flat_map(|l| &l.variants).flat_map(|v| &v.cpu_per_request);
+    if costs.any(|cost| cost.role == "collector") {
+        let text = "The collector of spans is toll's own too: it takes what an agent sends, in every variant, and is in no sum.";
+        pieces.push(Piece::Text(text.into()));
+    }
     if loads.iter().flat_map(|l| &l.variants).any(|v| v.traversals.is_some()) {
         let text = "A traversal is one way through one sidecar, in or out, with its answer, as the proof of path counted them; to a database it is one query, or one whole transaction.";
         pieces.push(Piece::Text(text.into()));

@@ -1,15 +1,16 @@
 //! Turns findings into the sections and tables that every report shows. Chooses and orders; draws nothing.
 
 use crate::analysis::findings::{
-    Effect, Findings, LoadFindings, Metric, ProofSummary, TrialLine, VariantLoad, View,
+    Effect, Findings, LoadFindings, Metric, TrialLine, VariantLoad, View,
 };
 
+use super::answers::traces;
 use super::figures::{Quantity, Scale, ratio, rounded, share};
-use super::hey;
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{
     difference_scale, interval, interval_title, load_title, measured_scale, metric_title, verdict,
 };
+use super::{hey, k6, regimes};
 
 /// How much a report shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,10 +23,6 @@ pub(super) enum Detail {
 
 /// Rates further apart than this are not equal (METHOD.md rule 2).
 const EQUAL_RATE_TOLERANCE: f64 = 0.02;
-/// Claims that a brief report names before it only counts the rest.
-const KEY_CLAIMS: usize = 3;
-/// Words of the claims that sum the others up, on traversals and on a database's rows: they are named first.
-const KEY_WORDS: [&str; 3] = ["crossed", "acknowledged", "written"];
 
 /// What weakens the result: variants that did not run, warnings, trials that do not count.
 pub(super) fn caveats(findings: &Findings) -> Section {
@@ -55,13 +52,11 @@ fn trial_name(trial: &TrialLine) -> String {
 pub(super) fn load(findings: &Findings, index: usize, detail: Detail) -> Section {
     let load = &findings.loads[index];
     let mut pieces = vec![Piece::Text(load.describes.clone())];
-    if load.view == View::FlatOut {
-        pieces.push(Piece::Text(
-            "Each variant ran as fast as it could, so the rates differ: do not hold these figures against those at equal rate.".into(),
-        ));
-    }
+    pieces.extend(beware(load.view).map(|text| Piece::Text(text.into())));
+    pieces.extend(regimes::pieces(load, detail));
+    let traced = load.effects.iter().any(|e| traces(findings, &e.variant));
     pieces.extend(
-        effects_table(load, &findings.baseline, metrics(load.view, detail), detail)
+        effects_table(load, &findings.baseline, metrics(load.view, detail, traced), detail)
             .map(Piece::Table),
     );
     if index == 0 {
@@ -80,18 +75,39 @@ pub(super) fn load(findings: &Findings, index: usize, detail: Detail) -> Section
         pieces.extend(knees(findings));
         pieces.extend(hey::pieces(load));
     }
+    if load.view == View::Users {
+        pieces.extend(k6::pieces(load));
+    }
     section(format!("load-{}", index + 1), load_title(load), pieces)
 }
 
-fn metrics(view: View, detail: Detail) -> &'static [Metric] {
+/// Why the figures of a view do not stand beside those at equal rate.
+fn beware(view: View) -> Option<&'static str> {
+    match view {
+        View::EqualRate => None,
+        View::FlatOut => Some(
+            "Each variant ran as fast as it could, so the rates differ: do not hold these figures against those at equal rate.",
+        ),
+        View::Users => Some(
+            "Users pause between their requests and wait for the answers: a slower variant is asked less, so its throughput mirrors its latency. Do not hold these figures against those at equal rate.",
+        ),
+    }
+}
+
+/// What a view compares. Of a tracer p90 is asked; all its CPU is the application's.
+fn metrics(view: View, detail: Detail, traced: bool) -> &'static [Metric] {
     use Metric::{
         ApplicationCpuPerRequest as AppCpu, CpuPerRequest as Cpu, LatencyMean as Mean,
         LatencyP50 as P50, LatencyP90 as P90, LatencyP95 as P95, LatencyP99 as P99, Throughput,
     };
     match (view, detail) {
+        (View::EqualRate, Detail::Brief) if traced => &[Cpu, P50, P90, P99],
+        (View::EqualRate, Detail::Full) if traced => &[Cpu, P50, P90, P95, P99, Mean],
         (View::EqualRate, Detail::Brief) => &[P50, P99, Cpu, AppCpu],
         (View::EqualRate, Detail::Full) => &[P50, P90, P95, P99, Mean, Cpu, AppCpu],
-        (View::FlatOut | View::Users, Detail::Brief) => &[Throughput, P50, P99, Cpu],
+        (View::FlatOut, Detail::Brief) => &[Throughput, P50, P99, Cpu],
+        (View::Users, Detail::Brief) => &[Throughput, P50, P90, Cpu],
+        (View::Users, Detail::Full) if traced => &[Throughput, P50, P90, P95, P99, Mean, Cpu],
         (View::FlatOut | View::Users, Detail::Full) => {
             &[Throughput, P50, P90, P95, P99, Mean, Cpu, AppCpu]
         }
@@ -249,180 +265,10 @@ pub(super) fn in_first_order<'a>(names: impl IntoIterator<Item = &'a str>) -> Ve
     seen
 }
 
-/// Proof of path: how many trials are proven, and the claims behind it.
-pub(super) fn proof(findings: &Findings, detail: Detail) -> Section {
-    let text = "A trial counts only if the traffic provably took the path that its variant claims.";
-    let mut pieces = vec![Piece::Text(text.into())];
-    match detail {
-        Detail::Brief => {
-            pieces.push(Piece::List(findings.proofs.iter().flat_map(proof_lines).collect()));
-        }
-        Detail::Full if !findings.proofs.is_empty() => {
-            let columns = vec![words("claim"), words("expected"), words("seen"), words("holds")];
-            let groups = findings.proofs.iter().map(proof_group).collect();
-            pieces.push(Piece::Table(Table { columns, groups }));
-        }
-        Detail::Full => {}
-    }
-    section("proof", "Proof of path", pieces)
-}
-
-fn proof_title(proof: &ProofSummary) -> String {
-    format!("{}: {} of {} trials proven", proof.variant, proof.proven, proof.trials)
-}
-
-/// The claims that hold, those that sum others up first.
-fn leading_claims(proof: &ProofSummary) -> Vec<&str> {
-    let mut claims: Vec<&str> =
-        proof.claims.iter().filter(|claim| claim.3).map(|claim| claim.0.as_str()).collect();
-    let rank = |claim: &str| KEY_WORDS.iter().position(|word| claim.contains(word));
-    claims.sort_by_key(|claim| rank(claim).unwrap_or(KEY_WORDS.len()));
-    claims
-}
-
-/// One line for a variant: its leading claims, or those that failed.
-fn proof_lines(proof: &ProofSummary) -> Vec<Cell> {
-    let all_hold = proof.proven == proof.trials && proof.trials > 0;
-    let failed: Vec<Cell> = proof
-        .claims
-        .iter()
-        .filter(|(.., holds)| !holds)
-        .map(|(claim, expected, seen, _)| {
-            Cell::toned(
-                format!("{}: {claim}: expected {expected}, saw {seen}", proof.variant),
-                Tone::Worse,
-            )
-        })
-        .collect();
-    let mut names = leading_claims(proof);
-    let rest = names.len().saturating_sub(KEY_CLAIMS);
-    names.truncate(KEY_CLAIMS);
-    let more =
-        if rest > 0 { format!("; {rest} more, all in the HTML report") } else { String::new() };
-    let claims =
-        if names.is_empty() { String::new() } else { format!(": {}{more}", names.join("; ")) };
-    let tone = if all_hold { Tone::Same } else { Tone::Worse };
-    let mut lines = vec![Cell::toned(format!("{}{claims}", proof_title(proof)), tone)];
-    lines.extend(failed);
-    lines
-}
-
-fn proof_group(proof: &ProofSummary) -> Group {
-    let rows = proof
-        .claims
-        .iter()
-        .map(|(claim, expected, seen, holds)| {
-            let holds = if *holds {
-                Cell::toned("yes", Tone::Same)
-            } else {
-                Cell::toned("no", Tone::Worse)
-            };
-            vec![claim.into(), expected.into(), seen.into(), holds]
-        })
-        .collect();
-    Group { title: Some(proof_title(proof)), rows }
-}
-
-/// Every trial of the run.
-pub(super) fn trials(findings: &Findings) -> Section {
-    let valid = findings.trials.iter().filter(|t| t.invalid.is_none()).count();
-    let text = format!("{valid} of {} trials count.", findings.trials.len());
-    let columns = vec![
-        figures("trial"),
-        figures("block"),
-        words("variant"),
-        words("load"),
-        figures("steal"),
-        figures("calibration"),
-        words("counts"),
-    ];
-    let rows = findings.trials.iter().map(trial_row).collect();
-    let table = Piece::Table(Table::new(columns, rows));
-    section("trials", "Trials", vec![Piece::Text(text), table])
-}
-
-fn trial_row(trial: &TrialLine) -> Vec<Cell> {
-    let counts = match &trial.invalid {
-        None => Cell::toned("yes", Tone::Same),
-        Some(why) => Cell::toned(format!("no: {why}"), Tone::Worse),
-    };
-    vec![
-        trial.index.to_string().into(),
-        trial.block.to_string().into(),
-        Cell::from(&trial.variant),
-        Cell::from(&trial.load),
-        share(trial.steal).into(),
-        ratio(trial.calibration).into(),
-        counts,
-    ]
-}
-
-/// The variants, the machine and the run.
-pub(super) fn machine(findings: &Findings) -> Section {
-    let rows = |pairs: Vec<(&String, &String)>| -> Vec<Vec<Cell>> {
-        pairs.into_iter().map(|(label, value)| vec![label.into(), value.into()]).collect()
-    };
-    let variants = findings.variants.iter().map(|v| (&v.name, &v.describes)).collect();
-    let manifest = findings.manifest.iter().map(|(label, value)| (label, value)).collect();
-    let groups = vec![
-        Group { title: Some("variants".into()), rows: rows(variants) },
-        Group { title: Some("machine and run".into()), rows: rows(manifest) },
-    ];
-    let table = Table { columns: vec![words(""), words("")], groups };
-    section("machine", "Machine and manifest", vec![Piece::Table(table)])
-}
-
 pub(super) fn section(
     id: impl Into<String>,
     title: impl Into<String>,
     pieces: Vec<Piece>,
 ) -> Section {
     Section { id: id.into(), title: title.into(), pieces }
-}
-
-/// What the words of the report mean.
-pub(super) fn reading() -> Section {
-    let rows = [
-        (
-            "block",
-            "Every variant once, in shuffled order. The block is the unit: all differences are taken within one.",
-        ),
-        ("change", "Variant minus baseline, paired within blocks, then averaged."),
-        (
-            "interval",
-            "Where the true change lies at the stated level, judged by how much the blocks differ. It comes from the blocks, never from single requests.",
-        ),
-        (
-            "noise floor",
-            "The change that the baseline shows against itself in this run. A change below it may be nothing but noise.",
-        ),
-        (
-            "higher, lower",
-            "The interval excludes zero and the change stands above the noise floor.",
-        ),
-        (
-            "no difference larger than",
-            "The whole interval lies within the bound that the study states.",
-        ),
-        ("cannot tell", "Neither of these. More blocks may narrow the interval."),
-        (
-            "at equal rate",
-            "Requests arrive on the same schedule for every variant, whether or not earlier ones are done. Latency counts from the scheduled instant.",
-        ),
-        (
-            "flat out",
-            "A fixed number of connections, each sending its next request when the last one is answered. A slower variant then gets less load, so this view answers how much a variant carries, not what it costs.",
-        ),
-        (
-            "CPU per request",
-            "CPU time of application and data plane divided by completed requests. Plain CPU use misleads when rates differ; it is shown only as a view, with how far the rates are apart.",
-        ),
-        (
-            "steal, calibration",
-            "Signs of a disturbed machine: CPU time that the hypervisor gave to others, and how much slower a fixed piece of work ran than at its fastest.",
-        ),
-    ];
-    let rows = rows.map(|(word, meaning)| vec![word.into(), meaning.into()]).to_vec();
-    let table = Table::new(vec![words(""), words("")], rows);
-    section("reading", "How to read this", vec![Piece::Table(table)])
 }

@@ -26,6 +26,10 @@ pub(super) enum Quantity {
     Millicores,
     /// Given in percent.
     Percent,
+    /// Differences of percentages.
+    Points,
+    /// Threads of a process.
+    Threads,
 }
 
 impl Quantity {
@@ -51,6 +55,8 @@ impl Quantity {
             Self::Mebibytes => ("MiB", 1.0),
             Self::Millicores => ("mCPU", 1.0),
             Self::Percent => ("%", 1.0),
+            Self::Points => ("points", 1.0),
+            Self::Threads => ("threads", 1.0),
         }
     }
 }
@@ -135,6 +141,19 @@ pub(super) fn change(ratio: f64) -> String {
 /// `3.1 %` for a share of 0.031.
 pub(super) fn share(share: f64) -> String {
     format!("{}\u{a0}%", number(share * 100.0, 1))
+}
+
+/// `71 %` for a share of 0.714.
+pub(super) fn whole_percent(share: f64) -> String {
+    format!("{}\u{a0}%", number(share * 100.0, 0))
+}
+
+/// `p 0.03`; below the smallest that anybody tells apart `p < 0.0001`.
+pub(super) fn p_value(p: f64) -> String {
+    if p < 1e-4 {
+        return "p\u{a0}<\u{a0}0.0001".into();
+    }
+    format!("p\u{a0}{}", number(p, if p < 0.01 { 4 } else { 2 }))
 }
 
 /// Three significant digits, no unit: `1,840`, `0.763`.

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::html;
-use super::tests::{customer_360, edges, mesher};
+use super::tests::{customer_360, edges, mesher, petclinic};
 
 /// A start takes under a second; on a busy machine it may take ten times as long.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -187,8 +187,8 @@ fn framed(page: &str) -> String {
     document.into_string()
 }
 
-fn pages() -> [String; 3] {
-    [html(&mesher()), html(&edges()), html(&customer_360())]
+fn pages() -> [String; 4] {
+    [html(&mesher()), html(&edges()), html(&customer_360()), html(&petclinic())]
 }
 
 #[test]

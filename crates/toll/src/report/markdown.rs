@@ -2,11 +2,11 @@
 
 use crate::analysis::findings::Findings;
 
+use super::answers::answers;
 use super::components;
 use super::content::{self, Detail};
 use super::table::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
-use super::wording::answers;
-use super::{pods, published, settled};
+use super::{heap, jvms, pods, proof, published, reading, record, settled, spans};
 
 /// The report as GitHub-flavoured Markdown.
 pub fn markdown(findings: &Findings) -> String {
@@ -28,15 +28,18 @@ fn sections(findings: &Findings) -> Vec<Section> {
     let loads: Vec<_> = findings.loads.iter().collect();
     let mut sections = vec![content::caveats(findings)];
     sections.extend((0..loads.len()).map(|i| content::load(findings, i, Detail::Full)));
+    sections.extend(spans::spans(findings, Detail::Full));
+    sections.extend(jvms::jvms(findings, Detail::Full));
+    sections.extend(heap::heap(findings));
     sections.push(components::cpu(findings, &loads, Detail::Full));
     sections.extend(pods::top(findings, &loads));
     sections.extend(published::published(findings, Detail::Full));
-    sections.push(content::proof(findings, Detail::Full));
+    sections.push(proof::proof(findings, Detail::Full));
     sections.push(components::memory(findings, &loads, Detail::Full));
     sections.extend(settled::settled(findings));
-    sections.push(content::trials(findings));
-    sections.push(content::machine(findings));
-    sections.push(content::reading());
+    sections.push(record::trials(findings));
+    sections.push(record::machine(findings));
+    sections.push(reading::reading(findings));
     sections
 }
 

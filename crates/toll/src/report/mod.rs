@@ -1,19 +1,28 @@
 //! Turns findings into what a person reads or a program takes: terminal text, one HTML file, Markdown, JSON.
 //! Reads [`Findings`] only; computes no statistic. Numbers are rounded here (`figures`) and nowhere else.
 
+mod answers;
 mod components;
 mod content;
 mod figures;
+mod heap;
 mod hey;
 mod html;
 #[cfg(test)]
 mod in_a_browser;
+mod jvms;
+mod k6;
 mod markdown;
 mod parts;
 mod payers;
 mod pods;
+mod proof;
 mod published;
+mod reading;
+mod record;
+mod regimes;
 mod settled;
+mod spans;
 mod table;
 mod terminal;
 #[cfg(test)]

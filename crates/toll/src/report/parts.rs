@@ -22,7 +22,12 @@ pub(super) fn are_too_many(variants: &[VariantLoad]) -> bool {
 
 /// Whether CPU of this role is part of CPU per request.
 pub(super) fn is_counted(role: &str) -> bool {
-    !matches!(role, "load_generator" | "harness" | "unattributed")
+    !is_instrument(role) && role != "unattributed"
+}
+
+/// Whether a component of this role is toll's own: shown, and part of no sum.
+pub(super) fn is_instrument(role: &str) -> bool {
+    matches!(role, "load_generator" | "harness" | "collector")
 }
 
 /// CPU by component.

@@ -6,7 +6,7 @@ use crate::analysis::findings::{
 };
 
 use super::figures::{Quantity, Scale, rounded, share};
-
+use super::parts::is_instrument;
 use super::table::{Cell, Group, Piece, Table, Tone, figures, words};
 use super::wording::{interval, interval_title};
 
@@ -126,9 +126,7 @@ impl Sheet {
     }
 
     fn instrument(&self, attribution: &Attribution) -> Group {
-        let own =
-            |line: &&AttributedCost| matches!(line.role.as_str(), "load_generator" | "harness");
-        let lines = attribution.parts.iter().filter(own);
+        let lines = attribution.parts.iter().filter(|line| is_instrument(&line.role));
         let rows = lines.map(|line| self.named(&line.component, line, Tone::Neutral)).collect();
         Group { title: Some("the instrument's own, not in the sum".into()), rows }
     }

@@ -32,8 +32,12 @@ fn has_published(load: &LoadFindings) -> bool {
 }
 
 fn shows_raw_cpu(load: &LoadFindings) -> bool {
-    load.recomputed.iter().any(|row| row.derived == Derived::CpuChange)
-        || load.reference.iter().any(|row| row.figure.starts_with("cpu_millicores"))
+    let raw = [Derived::CpuChange, Derived::CpuLoadPoints];
+    let is_raw = |figure: &str| {
+        figure.starts_with("cpu_millicores") || figure.starts_with("cpu_load_percent")
+    };
+    load.recomputed.iter().any(|row| raw.contains(&row.derived))
+        || load.reference.iter().any(|row| is_raw(&row.figure))
 }
 
 /// The figures for which the report has room, and how many there are besides.
@@ -95,17 +99,18 @@ fn published_group(title: &str, shown: &[&ReferenceRow]) -> Group {
 /// The variant, with the pod before it where the figure is that of one.
 fn row_name(row: &ReferenceRow) -> String {
     match row.figure.split_once('.') {
-        Some(("cpu_millicores" | "memory_mib", pod)) => format!("{pod}, {}", row.variant),
+        Some((kind, pod)) if kind != "latency_ms" => format!("{pod}, {}", row.variant),
         _ => row.variant.clone(),
     }
 }
 
 /// Whether a brief report has room for it: figures by pod, and the percentiles between, fill pages.
 fn is_headline(figure: &str) -> bool {
-    const HEADLINES: [&str; 5] = [
+    const HEADLINES: [&str; 6] = [
         "throughput_per_s",
         "latency_ms.mean",
         "latency_ms.p50",
+        "latency_ms.p90",
         "latency_ms.p95",
         "latency_ms.p99",
     ];
@@ -119,6 +124,8 @@ fn figure_title(figure: &str) -> String {
         Some(("latency_ms", statistic)) => format!("{statistic} latency, ms"),
         Some(("cpu_millicores", _)) => "CPU by pod, millicores".into(),
         Some(("memory_mib", _)) => "memory by pod, MiB".into(),
+        Some(("cpu_load_percent", _)) => "CPU load by pod, % of all cores".into(),
+        Some(("heap_mib", _)) => "heap used by pod, MiB".into(),
         _ => figure.into(),
     }
 }
@@ -148,7 +155,7 @@ fn recomputed(load: &LoadFindings) -> Vec<Piece> {
     let groups = variants.into_iter().map(of_variant).collect();
     let heading = Piece::Heading(format!("Recomputed from the published figures: {}", load.name));
     let why = |row: &RecomputedRow| {
-        let what = derived_name(row.derived);
+        let what = of_pod(row, derived_name(row.derived));
         Cell::toned(format!("{}, {what}: {}", row.variant, row.because), Tone::Quiet)
     };
     let whys = Piece::List(load.recomputed.iter().map(why).collect());
@@ -163,7 +170,7 @@ fn recomputed_row(row: &RecomputedRow) -> Vec<Cell> {
     let shown = |value: f64| if is_change { signed(value, rounded(value)) } else { rounded(value) };
     let interval = row.measured.and_then(ends);
     vec![
-        Cell::from(derived_title(row.derived)),
+        Cell::from(of_pod(row, &derived_title(row.derived))),
         row.printed.map_or_else(absent, |printed| given(printed).into()),
         given(row.recomputed).into(),
         row.measured.map_or_else(did_not_run, |e| shown(e.value).into()),
@@ -175,18 +182,19 @@ fn did_not_run() -> Cell {
     Cell::toned("did not run", Tone::Quiet)
 }
 
+/// `vets, heap` for what is of one pod.
+fn of_pod(row: &RecomputedRow, what: &str) -> String {
+    row.pod.as_ref().map_or_else(|| what.into(), |pod| format!("{pod}, {what}"))
+}
+
 fn is_change(derived: Derived) -> bool {
-    use Derived::{
-        CpuChange, CpuPerRequestChange, LatencyP95Change, MemoryChange, ThroughputChange,
-    };
-    matches!(
-        derived,
-        ThroughputChange | LatencyP95Change | CpuChange | MemoryChange | CpuPerRequestChange
-    )
+    !matches!(derived, Derived::CpuPerRequest | Derived::MemoryTotal | Derived::UnderWay)
 }
 
 fn derived_title(derived: Derived) -> String {
     let unit = match derived {
+        Derived::CpuLoadPoints => "points",
+        Derived::HeapDifference => "MiB",
         derived if is_change(derived) => "change in\u{a0}%",
         Derived::CpuPerRequest => "ms",
         Derived::MemoryTotal => "MiB",
@@ -201,7 +209,7 @@ fn derived_name(derived: Derived) -> &'static str {
         Derived::LatencyP95Change => "p95 latency",
         Derived::LatencyP90Change => "p90 latency",
         Derived::CpuLoadPoints => "CPU load",
-        Derived::HeapDifference => "heap",
+        Derived::HeapDifference => "heap used",
         Derived::PodCpuPerRequestChange => "CPU per request",
         Derived::CpuChange => "raw CPU",
         Derived::MemoryChange | Derived::MemoryTotal => "memory of all pods",

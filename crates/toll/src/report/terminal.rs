@@ -2,11 +2,12 @@
 
 use crate::analysis::findings::{Findings, LoadFindings, View};
 
+use super::answers::answers;
 use super::components;
 use super::content::{self, Detail};
 use super::table::{Cell, Column, Kind, Piece, Section, Table, Tone};
-use super::wording::{answers, primary};
-use super::{pods, published, settled};
+use super::wording::primary;
+use super::{heap, jvms, pods, proof, published, settled, spans};
 
 const GAP: usize = 2;
 const INDENT: usize = 2;
@@ -35,18 +36,31 @@ pub fn terminal(findings: &Findings, width: usize, colour: bool) -> String {
 
 /// The caveats stand last, where a terminal shows them first.
 fn sections(findings: &Findings) -> Vec<Section> {
-    let loads: Vec<_> = findings.loads.iter().collect();
+    let loads = &findings.loads;
     let primary: Vec<_> = primary(findings).into_iter().collect();
-    let mut sections: Vec<Section> =
-        (0..loads.len()).map(|i| content::load(findings, i, Detail::Brief)).collect();
+    let mut sections: Vec<Section> = loads
+        .iter()
+        .enumerate()
+        .filter(|(_, load)| !is_point_only(findings, load))
+        .map(|(i, _)| content::load(findings, i, Detail::Brief))
+        .collect();
+    sections.extend(spans::spans(findings, Detail::Brief));
+    sections.extend(jvms::jvms(findings, Detail::Brief));
+    sections.extend(heap::heap(findings));
     sections.push(components::cpu(findings, &primary, Detail::Brief));
     sections.extend(pods::top(findings, &leading(findings)));
     sections.push(components::memory(findings, &primary, Detail::Brief));
     sections.extend(published::published(findings, Detail::Brief));
-    sections.push(content::proof(findings, Detail::Brief));
+    sections.push(proof::proof(findings, Detail::Brief));
     sections.extend(settled::settled(findings));
     sections.push(content::caveats(findings));
     sections
+}
+
+/// Whether a load serves only as a point of what a span costs: the points are in a table of their own.
+fn is_point_only(findings: &Findings, load: &LoadFindings) -> bool {
+    let points = findings.span_costs.iter().flat_map(|costs| &costs.points);
+    primary(findings) != Some(load) && points.into_iter().any(|point| point.load == load.name)
 }
 
 /// The load that answers the question, and those that show how much each variant carries.

@@ -1,23 +1,30 @@
 //! What a reader must find in every report, and what no findings may do to it.
 
+mod fixture;
+mod petclinic;
+
 use super::*;
 use crate::analysis::findings::{Estimate, Metric, Verdict, View};
 
-fn fixture(text: &str) -> Findings {
+fn read(text: &str) -> Findings {
     serde_json::from_str(text).unwrap()
 }
 
 pub fn mesher() -> Findings {
-    fixture(include_str!("../../tests/fixtures/findings-mesher.json"))
+    read(include_str!("../../tests/fixtures/findings-mesher.json"))
 }
 
 pub fn edges() -> Findings {
-    fixture(include_str!("../../tests/fixtures/findings-edges.json"))
+    read(include_str!("../../tests/fixtures/findings-edges.json"))
 }
 
 /// Made up: gateway, database, sidecars, published figures and discarded runs.
 pub fn customer_360() -> Findings {
     crate::analysis::findings(&crate::analysis::fixture::customer_360())
+}
+
+pub fn petclinic() -> Findings {
+    fixture::petclinic()
 }
 
 fn nothing() -> Findings {
@@ -61,13 +68,13 @@ fn hostile() -> Findings {
     let text = serde_json::to_string(&mesher()).unwrap();
     let escaped = serde_json::to_string(evil).unwrap();
     let inside = &escaped[1..escaped.len() - 1];
-    fixture(&text.replace("istio", inside).replace("client sidecar", inside))
+    read(&text.replace("istio", inside).replace("client sidecar", inside))
 }
 
 /// The same with every estimate of the chain's own tables left undefined.
 fn undefined_chain() -> Findings {
     let text = serde_json::to_string(&customer_360()).unwrap();
-    let mut findings = fixture(&text);
+    let mut findings = read(&text);
     let gone = Estimate { value: f64::NAN, low: f64::NAN, high: f64::NAN, level: 0.95, blocks: 0 };
     for load in &mut findings.loads {
         for attribution in &mut load.attribution {
@@ -94,11 +101,11 @@ fn undefined_chain() -> Findings {
 /// A chain whose services are named by an enemy.
 fn hostile_chain() -> Findings {
     let text = serde_json::to_string(&customer_360()).unwrap();
-    fixture(&text.replace("customer", "<b onclick=x>|`").replace("flat-out", "</svg><i>"))
+    read(&text.replace("customer", "<b onclick=x>|`").replace("flat-out", "</svg><i>"))
 }
 
 fn all() -> Vec<Findings> {
-    let chains = [customer_360(), undefined_chain(), hostile_chain()];
+    let chains = [customer_360(), undefined_chain(), hostile_chain(), petclinic()];
     [mesher(), edges(), nothing(), undefined(), hostile()].into_iter().chain(chains).collect()
 }
 
@@ -193,7 +200,7 @@ fn an_effect_that_cannot_be_told_is_not_answered() {
     for effect in &mut findings.loads[0].effects {
         effect.verdict = Verdict::CannotTell { floor: 52.0, more_blocks: Some(6) };
     }
-    let answer = wording::answers(&findings).remove(0).replace('\u{a0}', " ");
+    let answer = answers::answers(&findings).remove(0).replace('\u{a0}', " ");
     assert_eq!(
         answer,
         "What istio does to p50 and to CPU per request at 1,050 requests/s cannot be told: the noise floor is 52.0 µs in p50 and 52.0 µs in CPU per request; run 6 more blocks."
@@ -204,7 +211,7 @@ fn an_effect_that_cannot_be_told_is_not_answered() {
 fn a_baseline_without_a_valid_trial_leaves_nothing_to_tell() {
     let mut findings = mesher();
     findings.loads[0].variants.remove(0);
-    let answers = wording::answers(&findings);
+    let answers = answers::answers(&findings);
     assert_eq!(
         answers,
         ["Nothing can be told: the baseline original has no valid trial under same-rate."]
@@ -215,7 +222,7 @@ fn a_baseline_without_a_valid_trial_leaves_nothing_to_tell() {
 fn the_answer_of_a_study_without_equal_rate_says_flat_out() {
     let mut findings = mesher();
     findings.loads.retain(|l| l.view == View::FlatOut);
-    let answer = wording::answers(&findings).remove(0).replace('\u{a0}', " ");
+    let answer = answers::answers(&findings).remove(0).replace('\u{a0}', " ");
     assert!(
         answer.starts_with("istio carries 564 requests/s less (523 to 605), −24 %, and adds"),
         "{answer}"
@@ -436,5 +443,5 @@ fn one_block_has_no_interval() {
 
 #[test]
 fn json_reads_back_as_the_same_findings() {
-    assert_eq!(fixture(&json(&mesher())), mesher());
+    assert_eq!(read(&json(&mesher())), mesher());
 }

@@ -1,11 +1,9 @@
-//! Puts findings into words: what a metric is called, what a verdict says, the answer in one sentence a variant.
+//! Puts findings into words: what a metric is called, what a verdict says.
 //! Decides nothing: the verdicts are the analysis's.
 
-use crate::analysis::findings::{
-    Effect, Estimate, Findings, LoadFindings, Metric, VariantFacts, Verdict, View,
-};
+use crate::analysis::findings::{Effect, Estimate, Findings, LoadFindings, Metric, Verdict, View};
 
-use super::figures::{Quantity, Scale, change, figure};
+use super::figures::{Quantity, Scale};
 use super::table::{Cell, Tone};
 
 /// The load whose findings answer the study's question: at equal rate where there is one (METHOD.md rule 1).
@@ -35,18 +33,6 @@ pub(super) fn metric_title(metric: Metric) -> &'static str {
         Metric::ApplicationCpuPerRequest => "CPU per request of the application alone",
         Metric::Throughput => "throughput",
         Metric::Memory => "memory of application and data plane",
-    }
-}
-
-/// `p50`, as it is called inside a sentence.
-fn metric_in_prose(metric: Metric) -> &'static str {
-    match metric {
-        Metric::LatencyP50 => "p50",
-        Metric::LatencyP90 => "p90",
-        Metric::LatencyP95 => "p95",
-        Metric::LatencyP99 => "p99",
-        Metric::Memory => "memory",
-        other => metric_title(other),
     }
 }
 
@@ -124,161 +110,10 @@ fn floor_aside(floor: f64, scale: Scale) -> String {
     format!(": the noise floor is {}", scale.with_unit(floor))
 }
 
-fn blocks_aside(more_blocks: Option<u32>) -> String {
+pub(super) fn blocks_aside(more_blocks: Option<u32>) -> String {
     more_blocks.map(|n| format!("; run {}", more(n))).unwrap_or_default()
 }
 
-fn more(blocks: u32) -> String {
+pub(super) fn more(blocks: u32) -> String {
     if blocks == 1 { "1 more block".into() } else { format!("{blocks} more blocks") }
-}
-
-/// The answer: one sentence a variant that ran, then one about how much it carries, where both were asked.
-pub(super) fn answers(findings: &Findings) -> Vec<String> {
-    let asked: Vec<&VariantFacts> =
-        findings.variants.iter().filter(|v| asked(findings, v)).collect();
-    let Some(load) = primary(findings) else {
-        return vec!["Nothing can be told: no load has a valid trial.".into()];
-    };
-    if !load.variants.iter().any(|v| v.variant == findings.baseline) {
-        return vec![format!(
-            "Nothing can be told: the baseline {} has no valid trial under {}.",
-            findings.baseline, load.name
-        )];
-    }
-    if asked.is_empty() {
-        let baseline = &findings.baseline;
-        return vec![format!("Nothing was compared: only the baseline {baseline} ran.")];
-    }
-    let at = |load, v: &VariantFacts| answer(load, &findings.baseline, &v.name);
-    let flat_out = findings.loads.iter().find(|l| l.view == View::FlatOut && *l != load);
-    let carried = flat_out.into_iter().flat_map(|load| {
-        let compared = |v: &&&VariantFacts| load.effects.iter().any(|e| e.variant == v.name);
-        asked.iter().filter(compared).map(move |v| at(load, v))
-    });
-    asked.iter().map(|v| at(load, v)).chain(carried).collect()
-}
-
-fn asked(findings: &Findings, variant: &VariantFacts) -> bool {
-    variant.skipped.is_none() && variant.name != findings.baseline
-}
-
-fn answer(load: &LoadFindings, baseline: &str, variant: &str) -> String {
-    let leading = match load.view {
-        View::EqualRate => [Metric::LatencyP50, Metric::CpuPerRequest],
-        View::FlatOut | View::Users => [Metric::Throughput, Metric::CpuPerRequest],
-    };
-    let find = |m| load.effects.iter().find(|e| e.variant == variant && e.metric == m);
-    let effects: Vec<&Effect> = leading.into_iter().filter_map(find).collect();
-    if effects.is_empty() {
-        return format!("Nothing can be told about {variant}: no valid trial under {}.", load.name);
-    }
-    let (unclear, clear): (Vec<&Effect>, Vec<&Effect>) =
-        effects.into_iter().partition(|e| matches!(e.verdict, Verdict::CannotTell { .. }));
-    let place = place(load, baseline);
-    if clear.is_empty() {
-        return format!(
-            "{} {place} cannot be told{}.",
-            what_it_does(variant, &unclear),
-            why(&unclear)
-        );
-    }
-    let phrases: Vec<_> = clear.iter().map(|e| phrase(e, measured_scale(load, e.metric))).collect();
-    let clear = join_phrases(&phrases);
-    let aside = unclear.iter().map(|e| unclear_aside(e)).collect::<String>();
-    format!("{variant} {clear} {place}{aside}.")
-}
-
-/// `at 1,050 requests/s`: costs at low rates differ from those at high ones, so the rate always stands by.
-fn place(load: &LoadFindings, baseline: &str) -> String {
-    if load.view == View::FlatOut {
-        return "flat out".into();
-    }
-    let of_baseline = load.variants.iter().find(|v| v.variant == baseline);
-    let metrics = of_baseline.map(|v| v.metrics.as_slice()).unwrap_or_default();
-    match metrics.iter().find(|(m, _)| *m == Metric::Throughput) {
-        Some((_, rate)) => format!("at {}", figure(Quantity::PerSecond, rate.value)),
-        None => "at equal rate".into(),
-    }
-}
-
-/// What `effect` says, as a verb and what follows it.
-fn phrase(effect: &Effect, scale: Scale) -> (&'static str, String) {
-    let scale = difference_scale(scale, [effect]);
-    let name = metric_in_prose(effect.metric);
-    let by = scale.with_unit(effect.difference.value.abs());
-    let range = size_aside(effect, scale);
-    let percent = change(effect.ratio.value);
-    match (effect.verdict, effect.metric, effect.difference.value > 0.0) {
-        (Verdict::NoDifference { bound }, ..) => {
-            ("changes", format!("{name} by no more than {}", scale.with_unit(bound)))
-        }
-        (_, Metric::Throughput, true) => ("carries", format!("{by} more{range}, {percent},")),
-        (_, Metric::Throughput, false) => ("carries", format!("{by} less{range}, {percent},")),
-        (_, Metric::CpuPerRequest, true) => ("adds", format!("{by} {name} ({percent})")),
-        (_, Metric::CpuPerRequest, false) => ("saves", format!("{by} {name} ({percent})")),
-        (_, _, true) => ("adds", format!("{by} to {name}{range}")),
-        (_, _, false) => ("takes", format!("{by} off {name}{range}")),
-    }
-}
-
-/// ` (0.58 to 0.66)`: the interval of the difference's size.
-fn size_aside(effect: &Effect, scale: Scale) -> String {
-    let Estimate { value, low, high, .. } = effect.difference;
-    let size = if value < 0.0 {
-        Estimate { low: -high, high: -low, value: -value, ..effect.difference }
-    } else {
-        Estimate { low, high, ..effect.difference }
-    };
-    format!(" ({})", interval(scale, size))
-}
-
-/// A verb that two phrases share is said once.
-fn join_phrases(phrases: &[(&'static str, String)]) -> String {
-    let mut said: Vec<String> = Vec::new();
-    let mut last = "";
-    for (verb, object) in phrases {
-        said.push(if *verb == last { object.clone() } else { format!("{verb} {object}") });
-        last = verb;
-    }
-    said.join(" and ")
-}
-
-fn what_it_does(variant: &str, effects: &[&Effect]) -> String {
-    let names: Vec<&str> = effects.iter().map(|e| metric_in_prose(e.metric)).collect();
-    format!("What {variant} does to {}", names.join(" and to "))
-}
-
-fn unclear_aside(effect: &Effect) -> String {
-    let why = why(&[effect]).replacen(": ", " (", 1);
-    let close = if why.is_empty() { "" } else { ")" };
-    format!("; its effect on {} cannot be told{why}{close}", metric_in_prose(effect.metric))
-}
-
-/// `: the noise floor is 0.31 ms in p50 and 40 µs in CPU per request; run 6 more blocks`.
-fn why(effects: &[&Effect]) -> String {
-    let named = |e: &Effect| Some(format!("{} in {}", floor_figure(e)?, metric_in_prose(e.metric)));
-    let floors: Vec<String> = match effects {
-        [only] => floor_figure(only).into_iter().collect(),
-        several => several.iter().filter_map(|e| named(e)).collect(),
-    };
-    let more = effects.iter().filter_map(|e| more_blocks(e)).max();
-    match (floors.is_empty(), more) {
-        (true, None) => String::new(),
-        (true, Some(n)) => format!(": run {}", self::more(n)),
-        (false, _) => {
-            format!(": the noise floor is {}{}", floors.join(" and "), blocks_aside(more))
-        }
-    }
-}
-
-fn floor_figure(effect: &Effect) -> Option<String> {
-    let Verdict::CannotTell { floor, .. } = effect.verdict else { return None };
-    (floor.is_finite() && floor > 0.0).then(|| figure(Quantity::of(effect.metric), floor))
-}
-
-fn more_blocks(effect: &Effect) -> Option<u32> {
-    match effect.verdict {
-        Verdict::CannotTell { more_blocks, .. } => more_blocks,
-        _ => None,
-    }
 }

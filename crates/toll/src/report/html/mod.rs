@@ -7,11 +7,11 @@ use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 use crate::analysis::findings::{Findings, LoadFindings, Metric, View};
 
+use super::answers::answers;
 use super::components;
 use super::content::{self, Detail};
 use super::table::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
-use super::wording::answers;
-use super::{pods, published, settled};
+use super::{heap, jvms, pods, proof, published, reading, record, settled, spans};
 use palette::Palette;
 
 /// Texts of up to this many letters stay on one line, so that a long neighbour does not squeeze them.
@@ -55,15 +55,18 @@ fn sections(findings: &Findings) -> Markup {
         @for (i, load) in loads.iter().enumerate() {
             (section(&content::load(findings, i, Detail::Full), &load_charts(load, &palette)))
         }
+        @if let Some(spans) = spans::spans(findings, Detail::Full) { (section(&spans, &span_charts(findings, &palette))) }
+        @if let Some(jvms) = jvms::jvms(findings, Detail::Full) { (section(&jvms, &no_charts)) }
+        @if let Some(heap) = heap::heap(findings) { (section(&heap, &heap_charts(findings, &palette))) }
         (section(&components::cpu(findings, &loads, Detail::Full), &cpu_charts(&loads, &palette)))
         @if let Some(pods) = pods::top(findings, &loads) { (section(&pods, &no_charts)) }
         @if let Some(published) = published::published(findings, Detail::Full) { (section(&published, &no_charts)) }
-        (section(&content::proof(findings, Detail::Full), &no_charts))
+        (section(&proof::proof(findings, Detail::Full), &no_charts))
         (section(&components::memory(findings, &loads, Detail::Full), &memory_charts(&loads, &palette)))
         @if let Some(settled) = settled::settled(findings) { (section(&settled, &settled_charts(findings, &palette))) }
-        (section(&content::trials(findings), &no_charts))
-        (section(&content::machine(findings), &no_charts))
-        (section(&content::reading(), &no_charts))
+        (section(&record::trials(findings), &no_charts))
+        (section(&record::machine(findings), &no_charts))
+        (section(&reading::reading(findings), &no_charts))
     }
 }
 
@@ -84,6 +87,14 @@ fn load_charts(load: &LoadFindings, palette: &Palette) -> Markup {
             @if flat_out { @if let Some(chart) = charts::throughput(load, palette) { (chart) } }
         }
     }
+}
+
+fn span_charts(findings: &Findings, palette: &Palette) -> Markup {
+    markup! { div.charts { (charts::spans(findings, palette)) } }
+}
+
+fn heap_charts(findings: &Findings, palette: &Palette) -> Markup {
+    markup! { div.charts { (charts::heap(findings, palette)) } }
 }
 
 fn cpu_charts(loads: &[&LoadFindings], palette: &Palette) -> Markup {

@@ -3,14 +3,18 @@
 mod cpu;
 mod effects;
 mod frame;
+mod heap;
 mod latency;
 mod memory;
 mod settled;
+mod spans;
 mod throughput;
 
 pub(super) use cpu::cpu;
 pub(super) use effects::effects;
+pub(super) use heap::heap;
 pub(super) use latency::latency;
 pub(super) use memory::memory;
 pub(super) use settled::settled;
+pub(super) use spans::spans;
 pub(super) use throughput::throughput;

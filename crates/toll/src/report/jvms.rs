@@ -1,0 +1,246 @@
+//! Turns what the JVMs tell of themselves into the table that the study prints: baseline, variant, difference.
+//! Draws nothing.
+
+use crate::analysis::findings::{Estimate, Findings, JvmUse, LoadFindings, Measured, Metric, View};
+
+use super::content::{Detail, section, value_of};
+use super::figures::{Quantity, Scale, change, signed, verbatim};
+use super::pods::other_rates;
+use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+use super::wording::{
+    ends, interval, interval_title, load_title, measured_scale, metric_title, primary, range,
+};
+
+/// The JVMs under each load, those of virtual users first; none when no JVM told anything.
+pub(super) fn jvms(findings: &Findings, detail: Detail) -> Option<Section> {
+    let text = "What each JVM tells of itself over the measured window, mean over blocks; CPU load and times are shares of the time of all cores for CPU, of the time that passed for collections and the JIT compiler. Differences are paired within blocks.";
+    let mut pieces = vec![Piece::Text(text.into())];
+    for load in shown(findings, detail) {
+        pieces.push(Piece::Heading(load_title(load)));
+        pieces.extend(other_rates(&findings.baseline, load));
+        let others = load.variants.iter().map(|v| v.variant.as_str());
+        for variant in others.filter(|name| *name != findings.baseline) {
+            let sheet = Sheet { load, baseline: &findings.baseline, variant, detail };
+            pieces.push(Piece::Table(sheet.table()));
+        }
+    }
+    (pieces.len() > 1).then(|| section("jvms", "Baseline, agent, difference", pieces))
+}
+
+/// All loads with JVMs; briefly those of virtual users, as the study has it, else the one that answers.
+fn shown(findings: &Findings, detail: Detail) -> Vec<&LoadFindings> {
+    let told = findings.loads.iter().filter(|load| !load.jvms.is_empty());
+    let (users, others): (Vec<&LoadFindings>, Vec<&LoadFindings>) =
+        told.partition(|load| load.view == View::Users);
+    match detail {
+        Detail::Full => users.into_iter().chain(others).collect(),
+        Detail::Brief if users.is_empty() => {
+            others.into_iter().filter(|load| primary(findings) == Some(*load)).collect()
+        }
+        Detail::Brief => users,
+    }
+}
+
+/// How a reading is shown.
+struct Line {
+    title: &'static str,
+    of: fn(&JvmUse) -> Option<Measured>,
+    quantity: Quantity,
+    difference: Difference,
+    /// Kind of the published figure, see [`crate::analysis::findings::ReferenceRow::figure`].
+    published: Option<&'static str>,
+}
+
+/// In what a difference is given.
+#[derive(Clone, Copy, PartialEq)]
+enum Difference {
+    /// In the unit of the values.
+    Same,
+    /// Of shares, in points of per cent.
+    Points,
+    /// In per cent of the baseline.
+    Percent,
+}
+
+const LINES: [Line; 7] = [
+    Line {
+        title: "CPU load",
+        of: |jvm| jvm.cpu_load,
+        quantity: Quantity::Percent,
+        difference: Difference::Points,
+        published: Some("cpu_load_percent"),
+    },
+    Line {
+        title: "CPU per request",
+        of: |jvm| jvm.cpu_per_request_us,
+        quantity: Quantity::CpuTime,
+        difference: Difference::Percent,
+        published: None,
+    },
+    Line {
+        title: "heap used",
+        of: |jvm| jvm.heap_used_mib,
+        quantity: Quantity::Mebibytes,
+        difference: Difference::Same,
+        published: Some("heap_mib"),
+    },
+    Line {
+        title: "heap after collection",
+        of: |jvm| jvm.heap_live_mib,
+        quantity: Quantity::Mebibytes,
+        difference: Difference::Same,
+        published: None,
+    },
+    Line {
+        title: "time collecting",
+        of: |jvm| jvm.gc_share,
+        quantity: Quantity::Percent,
+        difference: Difference::Points,
+        published: None,
+    },
+    Line {
+        title: "time compiling",
+        of: |jvm| jvm.jit_share,
+        quantity: Quantity::Percent,
+        difference: Difference::Points,
+        published: None,
+    },
+    Line {
+        title: "threads",
+        of: |jvm| jvm.threads,
+        quantity: Quantity::Threads,
+        difference: Difference::Same,
+        published: None,
+    },
+];
+
+/// One load and one variant beside the baseline.
+struct Sheet<'a> {
+    load: &'a LoadFindings,
+    baseline: &'a str,
+    variant: &'a str,
+    detail: Detail,
+}
+
+impl Sheet<'_> {
+    fn table(&self) -> Table {
+        let mut columns = vec![
+            words(""),
+            figures(self.baseline),
+            figures(self.variant),
+            figures("difference"),
+            figures(interval_title(&self.load.effects)),
+        ];
+        columns.extend(self.has_published().then(|| figures("published: base / variant / diff")));
+        let pods = self.load.jvms.iter().map(|row| Group {
+            title: Some(row.pod.clone()),
+            rows: LINES.iter().filter_map(|line| self.row(line, &row.pod)).collect(),
+        });
+        let whole = [Metric::LatencyP90, Metric::Throughput];
+        let whole = Group {
+            title: Some("all in all".into()),
+            rows: whole.into_iter().filter_map(|metric| self.metric(metric)).collect(),
+        };
+        let groups = pods.chain([whole]).filter(|group| !group.rows.is_empty()).collect();
+        Table { columns, groups }
+    }
+
+    fn has_published(&self) -> bool {
+        self.detail == Detail::Full && !self.load.reference.is_empty()
+    }
+
+    /// What the JVM of `pod` told in both variants; none when it told it in neither.
+    fn row(&self, line: &Line, pod: &str) -> Option<Vec<Cell>> {
+        let uses = &self.load.jvms.iter().find(|row| row.pod == pod)?.uses;
+        let of = |variant| uses.iter().find(|u| u.variant == variant).and_then(line.of);
+        let [base, variant] = [of(self.baseline), of(self.variant)];
+        if base.is_none() && variant.is_none() {
+            return None;
+        }
+        let worth = if line.quantity == Quantity::Percent { 100.0 } else { 1.0 };
+        let means = [base, variant].map(|m| m.map(|m| m.mean.value * worth));
+        let scale = Scale::of(line.quantity, [largest(&means)]);
+        let mut cells = vec![Cell::from(format!("{}, {}", line.title, scale.unit()))];
+        cells.extend(means.map(|mean| mean.map_or_else(absent, |m| scale.plain(m).into())));
+        cells.extend(difference_cells(line, variant, scale, worth));
+        let figure = line.published.map(|kind| format!("{kind}.{pod}"));
+        cells.extend(self.published(figure.as_deref()));
+        Some(cells)
+    }
+
+    /// Latency or throughput of the whole application.
+    fn metric(&self, metric: Metric) -> Option<Vec<Cell>> {
+        let of = |name: &str| {
+            let variant = self.load.variants.iter().find(|v| v.variant == name);
+            variant.and_then(|v| value_of(v, metric))
+        };
+        let means = [of(self.baseline), of(self.variant)];
+        means.iter().flatten().next()?;
+        let scale = measured_scale(self.load, metric);
+        let effects = &self.load.effects;
+        let effect = effects.iter().find(|e| e.variant == self.variant && e.metric == metric);
+        let mut cells = vec![Cell::from(format!("{}, {}", metric_title(metric), scale.unit()))];
+        cells.extend(means.map(|mean| mean.map_or_else(absent, |m| scale.plain(m).into())));
+        cells.push(effect.map_or_else(absent, |e| change(e.ratio.value).into()));
+        cells.push(effect.map_or_else(absent, |e| interval_of_ratio(e.ratio).into()));
+        let figure = match metric {
+            Metric::LatencyP90 => "latency_ms.p90",
+            _ => "throughput_per_s",
+        };
+        cells.extend(self.published(Some(figure)));
+        Some(cells)
+    }
+
+    /// `33.2 / 44.4 / +11.2`, where the study has both.
+    fn published(&self, figure: Option<&str>) -> Option<Cell> {
+        let rows = &self.load.reference;
+        let of = |variant: &str| {
+            let row = rows.iter().find(|r| r.variant == variant && Some(&*r.figure) == figure);
+            row.map(|r| r.published)
+        };
+        let cell = match (of(self.baseline), of(self.variant)) {
+            (Some(base), Some(variant)) => {
+                // Published figures are decimal: what binary subtraction adds behind them is not theirs.
+                let difference = ((variant - base) * 1e6).round() / 1e6;
+                let difference = signed(difference, verbatim(difference));
+                format!("{} / {} / {difference}", verbatim(base), verbatim(variant)).into()
+            }
+            _ => absent(),
+        };
+        self.has_published().then_some(cell)
+    }
+}
+
+fn largest(means: &[Option<f64>]) -> f64 {
+    means.iter().flatten().copied().filter(|m| m.is_finite()).fold(0.0, f64::max)
+}
+
+fn absent() -> Cell {
+    Cell::toned("–", Tone::Quiet)
+}
+
+/// The difference with its unit, and its interval.
+fn difference_cells(line: &Line, variant: Option<Measured>, scale: Scale, worth: f64) -> [Cell; 2] {
+    let Some(measured) = variant else { return [absent(), absent()] };
+    if line.difference == Difference::Percent {
+        let Some(ratio) = measured.ratio else { return [absent(), absent()] };
+        return [change(ratio.value).into(), interval_of_ratio(ratio).into()];
+    }
+    let Some(by) = measured.change.map(|e| times(e, worth)) else { return [absent(), absent()] };
+    let scale = match line.difference {
+        Difference::Points => Scale::of(Quantity::Points, [by.value]),
+        _ => scale.with_decimals_for([by.value]),
+    };
+    let difference = format!("{}\u{a0}{}", scale.signed(by.value), scale.unit());
+    [difference.into(), interval(scale, by).into()]
+}
+
+/// `+42 % to +52 %`.
+fn interval_of_ratio(ratio: Estimate) -> String {
+    ends(ratio).map_or_else(|| "no interval".into(), |(l, h)| range(&change(l), &change(h)))
+}
+
+fn times(estimate: Estimate, worth: f64) -> Estimate {
+    let Estimate { value, low, high, .. } = estimate;
+    Estimate { value: value * worth, low: low * worth, high: high * worth, ..estimate }
+}

@@ -1,0 +1,132 @@
+//! Turns the proofs of path into lines and a table. Judges nothing.
+
+use toll_lab::ServiceSpans;
+
+use crate::analysis::findings::{Findings, ProofSummary};
+
+use super::content::{Detail, section};
+use super::figures::{rounded, share};
+use super::table::{Cell, Group, Piece, Section, Table, Tone, words};
+
+/// Claims that a brief report names before it only counts the rest.
+const KEY_CLAIMS: usize = 3;
+/// Words of the claims that sum the others up, on traversals and on a database's rows: they are named first.
+const KEY_WORDS: [&str; 4] = ["crossed", "acknowledged", "written", "span"];
+
+/// Proof of path: how many trials are proven, and the claims behind it.
+pub(super) fn proof(findings: &Findings, detail: Detail) -> Section {
+    let text = "A trial counts only if the traffic provably took the path that its variant claims.";
+    let mut pieces = vec![Piece::Text(text.into())];
+    pieces.extend(spans(findings));
+    match detail {
+        Detail::Brief => {
+            pieces.push(Piece::List(findings.proofs.iter().flat_map(proof_lines).collect()));
+        }
+        Detail::Full if !findings.proofs.is_empty() => {
+            let columns = vec![words("claim"), words("expected"), words("seen"), words("holds")];
+            let groups = findings.proofs.iter().map(proof_group).collect();
+            pieces.push(Piece::Table(Table { columns, groups }));
+        }
+        Detail::Full => {}
+    }
+    section("proof", "Proof of path", pieces)
+}
+
+/// What arrived at the collector, a line a variant; none in a study without agents.
+fn spans(findings: &Findings) -> Option<Piece> {
+    findings.proofs.iter().find(|proof| proof.spans.is_some())?;
+    Some(Piece::List(findings.proofs.iter().filter_map(span_line).collect()))
+}
+
+/// `agent: 10 of 10 spans a request in 15 of 15 trials (gateway 1, vets 9); 0.0 % dropped`.
+fn span_line(proof: &ProofSummary) -> Option<Cell> {
+    let trials = format!("in {} of {} trials", proof.proven, proof.trials);
+    let Some(spans) = &proof.spans else {
+        // Of a variant without an agent only the claim tells that the collector stood by and got nothing.
+        let none = |(claim, _, _, holds): &(String, String, String, bool)| {
+            *holds && claim.contains("span")
+        };
+        let none = proof.claims.iter().any(none);
+        let said = format!("{}: 0 spans {trials}", proof.variant);
+        return none.then(|| Cell::toned(said, Tone::Same));
+    };
+    let [expected, arrived] = [|s: &ServiceSpans| s.expected, |s: &ServiceSpans| s.arrived]
+        .map(|count| spans.services.iter().map(count).sum::<u64>());
+    let each = |count: u64| a_request(count, spans.requests);
+    let services: Vec<String> =
+        spans.services.iter().map(|s| format!("{} {}", s.service, each(s.arrived))).collect();
+    let dropped = (1.0 - arrived as f64 / expected as f64).max(0.0);
+    let said = format!(
+        "{}: {} of {} spans a request {trials} ({}); {} dropped",
+        proof.variant,
+        each(arrived),
+        each(expected),
+        services.join(", "),
+        share(dropped)
+    );
+    Some(Cell::toned(said, if arrived == expected { Tone::Same } else { Tone::Unknown }))
+}
+
+/// Whole where every request left the same number; a mean over loads that differ in spans has decimals.
+fn a_request(count: u64, requests: u64) -> String {
+    match count.checked_rem(requests) {
+        Some(0) => (count / requests).to_string(),
+        _ => rounded(count as f64 / requests as f64),
+    }
+}
+
+fn proof_title(proof: &ProofSummary) -> String {
+    format!("{}: {} of {} trials proven", proof.variant, proof.proven, proof.trials)
+}
+
+/// The claims that hold, those that sum others up first.
+fn leading_claims(proof: &ProofSummary) -> Vec<&str> {
+    let mut claims: Vec<&str> =
+        proof.claims.iter().filter(|claim| claim.3).map(|claim| claim.0.as_str()).collect();
+    let rank = |claim: &str| KEY_WORDS.iter().position(|word| claim.contains(word));
+    claims.sort_by_key(|claim| rank(claim).unwrap_or(KEY_WORDS.len()));
+    claims
+}
+
+/// One line for a variant: its leading claims, or those that failed.
+fn proof_lines(proof: &ProofSummary) -> Vec<Cell> {
+    let all_hold = proof.proven == proof.trials && proof.trials > 0;
+    let failed: Vec<Cell> = proof
+        .claims
+        .iter()
+        .filter(|(.., holds)| !holds)
+        .map(|(claim, expected, seen, _)| {
+            Cell::toned(
+                format!("{}: {claim}: expected {expected}, saw {seen}", proof.variant),
+                Tone::Worse,
+            )
+        })
+        .collect();
+    let mut names = leading_claims(proof);
+    let rest = names.len().saturating_sub(KEY_CLAIMS);
+    names.truncate(KEY_CLAIMS);
+    let more =
+        if rest > 0 { format!("; {rest} more, all in the HTML report") } else { String::new() };
+    let claims =
+        if names.is_empty() { String::new() } else { format!(": {}{more}", names.join("; ")) };
+    let tone = if all_hold { Tone::Same } else { Tone::Worse };
+    let mut lines = vec![Cell::toned(format!("{}{claims}", proof_title(proof)), tone)];
+    lines.extend(failed);
+    lines
+}
+
+fn proof_group(proof: &ProofSummary) -> Group {
+    let rows = proof
+        .claims
+        .iter()
+        .map(|(claim, expected, seen, holds)| {
+            let holds = if *holds {
+                Cell::toned("yes", Tone::Same)
+            } else {
+                Cell::toned("no", Tone::Worse)
+            };
+            vec![claim.into(), expected.into(), seen.into(), holds]
+        })
+        .collect();
+    Group { title: Some(proof_title(proof)), rows }
+}

@@ -1,0 +1,56 @@
+//! Turns what ran, and on what, into tables: trials, variants, machine. Draws nothing.
+
+use crate::analysis::findings::{Findings, TrialLine};
+
+use super::content::section;
+use super::figures::{ratio, share};
+use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+
+/// Every trial of the run.
+pub(super) fn trials(findings: &Findings) -> Section {
+    let valid = findings.trials.iter().filter(|t| t.invalid.is_none()).count();
+    let text = format!("{valid} of {} trials count.", findings.trials.len());
+    let columns = vec![
+        figures("trial"),
+        figures("block"),
+        words("variant"),
+        words("load"),
+        figures("steal"),
+        figures("calibration"),
+        words("counts"),
+    ];
+    let rows = findings.trials.iter().map(trial_row).collect();
+    let table = Piece::Table(Table::new(columns, rows));
+    section("trials", "Trials", vec![Piece::Text(text), table])
+}
+
+fn trial_row(trial: &TrialLine) -> Vec<Cell> {
+    let counts = match &trial.invalid {
+        None => Cell::toned("yes", Tone::Same),
+        Some(why) => Cell::toned(format!("no: {why}"), Tone::Worse),
+    };
+    vec![
+        trial.index.to_string().into(),
+        trial.block.to_string().into(),
+        Cell::from(&trial.variant),
+        Cell::from(&trial.load),
+        share(trial.steal).into(),
+        ratio(trial.calibration).into(),
+        counts,
+    ]
+}
+
+/// The variants, the machine and the run.
+pub(super) fn machine(findings: &Findings) -> Section {
+    let rows = |pairs: Vec<(&String, &String)>| -> Vec<Vec<Cell>> {
+        pairs.into_iter().map(|(label, value)| vec![label.into(), value.into()]).collect()
+    };
+    let variants = findings.variants.iter().map(|v| (&v.name, &v.describes)).collect();
+    let manifest = findings.manifest.iter().map(|(label, value)| (label, value)).collect();
+    let groups = vec![
+        Group { title: Some("variants".into()), rows: rows(variants) },
+        Group { title: Some("machine and run".into()), rows: rows(manifest) },
+    ];
+    let table = Table { columns: vec![words(""), words("")], groups };
+    section("machine", "Machine and manifest", vec![Piece::Table(table)])
+}

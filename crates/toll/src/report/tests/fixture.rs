@@ -1,0 +1,549 @@
+//! Made-up findings of a run like petclinic-agent: two JVMs without and with an agent, seven loads. No number in
+//! them was measured; those of the reference are the published ones.
+
+use toll_lab::{ServiceSpans, Spans};
+
+use crate::analysis::findings::*;
+
+const BLOCKS: usize = 5;
+const PODS: [&str; 2] = ["gateway", "vets"];
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// What one variant shows under one load, before it is written as findings.
+#[derive(Clone, Copy)]
+struct Shown {
+    variant: &'static str,
+    rate: f64,
+    /// p50, p90, p99; microseconds.
+    latency_us: [f64; 3],
+    /// Of gateway and vets for a request, microseconds.
+    cpu_us: [f64; 2],
+    /// Of the collector for a request, microseconds.
+    collector_us: f64,
+    heap_mib: [f64; 2],
+}
+
+/// The run.
+pub fn petclinic() -> Findings {
+    let loads = vec![
+        equal_rate("same-rate", 10, 210.0),
+        equal_rate("spans-1", 2, 105.0),
+        equal_rate("spans-3", 4, 105.0),
+        equal_rate("spans-27", 28, 105.0),
+        users("vus-320", 89, [320.0, 291.0], [[8.9e3, 28.4e3, 74e3], [17.1e3, 81.2e3, 190e3]]),
+        users("vus-700", 194, [604.0, 402.0], [[91e3, 264e3, 420e3], [221e3, 537e3, 801e3]]),
+    ];
+    let text = |label: &str, value: &str| (label.to_owned(), value.to_owned());
+    Findings {
+        version: 1,
+        study: "petclinic-agent".into(),
+        question: "What does a Java tracing agent cost, and how does it grow with the number of spans?".into(),
+        run: "made-up-for-tests-petclinic-agent".into(),
+        baseline: "baseline".into(),
+        variants: variants(),
+        trials: trials(&loads),
+        loads,
+        knees: [("baseline", 640.0), ("agent", 420.0)]
+            .map(|(variant, rate_per_s)| Knee { variant: variant.into(), rate_per_s })
+            .into(),
+        published: vec!["Published as: EaseAgent on spring-petclinic. Machines and agent were others.".into()],
+        proofs: proofs(),
+        settled: vec![],
+        span_costs: [("all", 44.6, 14.2), ("gateway", 25.1, 1.1), ("vets", 19.5, 13.1)]
+            .map(|(of, each, span)| span_costs(of, each, span))
+            .into(),
+        heap_trends: heap_trends(),
+        warnings: vec![
+            "baseline and agent are in different regimes under vus-700: baseline at 94 % of its knee, agent at 96 %".into(),
+        ],
+        manifest: vec![
+            text("kernel", "made up for tests"),
+            text("JVM flags", "-Xms512m -Xmx512m -XX:+UseSerialGC"),
+        ],
+    }
+}
+
+fn variants() -> Vec<VariantFacts> {
+    let facts = |name: &str, describes: &str, skipped: Option<&str>| VariantFacts {
+        name: name.into(),
+        describes: describes.into(),
+        skipped: skipped.map(Into::into),
+    };
+    vec![
+        facts("baseline", "no agent", None),
+        facts("agent", "OpenTelemetry Java agent 2.33.1 in both JVMs", None),
+        facts("easeagent", "EaseAgent in both JVMs", Some("EASEAGENT names no jar")),
+    ]
+}
+
+fn estimate(value: f64, half: f64) -> Estimate {
+    Estimate { value, low: value - half, high: value + half, level: 0.95, blocks: BLOCKS }
+}
+
+/// An estimate whose interval is 6 % of its value to either side.
+fn about(value: f64) -> Estimate {
+    estimate(value, value.abs() * 0.06)
+}
+
+fn shown(variant: &'static str, rate: f64, latency_us: [f64; 3]) -> Shown {
+    Shown {
+        variant,
+        rate,
+        latency_us,
+        cpu_us: [702.0, 1198.0],
+        collector_us: 2.1,
+        heap_mib: [131.0, 148.0],
+    }
+}
+
+/// `base` as the agent makes it, with `spans` to a request.
+fn with_agent(base: Shown, rate: f64, latency_us: [f64; 3], spans: u64) -> Shown {
+    Shown {
+        variant: "agent",
+        rate,
+        latency_us,
+        cpu_us: [702.0 + 25.1 + 1.1 * spans as f64, 1198.0 + 19.5 + 13.1 * spans as f64],
+        collector_us: 2.0 + 3.1 * spans as f64,
+        heap_mib: base.heap_mib.map(|mib| mib + 31.0),
+    }
+}
+
+fn equal_rate(name: &str, spans: u64, rate: f64) -> LoadFindings {
+    let base = shown("baseline", rate, [3.1e3, 5.2e3, 11.8e3]);
+    let slower = base.latency_us.map(|us| us * (1.04 + 0.012 * spans as f64));
+    let agent = with_agent(base, rate, slower, spans);
+    let percent = rate / 4.2;
+    let describes = format!(
+        "open loop, {rate} requests/s ({percent:.0} % of the knee of agent, 420/s), constant arrivals, 8 s a trial"
+    );
+    load(name, View::EqualRate, describes, [base, agent])
+}
+
+fn users(name: &str, here: u64, rates: [f64; 2], latency_us: [[f64; 3]; 2]) -> LoadFindings {
+    let base = shown("baseline", rates[0], latency_us[0]);
+    let agent = with_agent(base, rates[1], latency_us[1], 10);
+    let published = &name[4..];
+    let describes = format!(
+        "{here} virtual users ({published} where they were published, scaled by the knee of agent), 5.5 s a trial"
+    );
+    let mut load = load(name, View::Users, describes, [base, agent]);
+    for (variant, shown) in load.variants.iter_mut().zip([base, agent]) {
+        variant.k6 = Some(k6(here, shown));
+    }
+    load.reference = reference(name);
+    load.recomputed = recomputed(name);
+    load
+}
+
+fn load(name: &str, view: View, describes: String, arms: [Shown; 2]) -> LoadFindings {
+    LoadFindings {
+        name: name.into(),
+        view,
+        describes,
+        variants: arms.map(variant_load).into(),
+        effects: effects(view, arms),
+        attribution: vec![attribution(arms)],
+        top_pods: PODS.iter().enumerate().map(|(i, pod)| pod_row(pod, i, arms)).collect(),
+        jvms: PODS.iter().enumerate().map(|(i, pod)| jvm_row(pod, i, arms)).collect(),
+        regimes: arms.map(regime).into(),
+        reference: vec![],
+        recomputed: vec![],
+    }
+}
+
+fn metrics(shown: Shown) -> Vec<(Metric, f64)> {
+    let [p50, p90, p99] = shown.latency_us;
+    let cpu = shown.cpu_us.iter().sum();
+    vec![
+        (Metric::LatencyP50, p50),
+        (Metric::LatencyP90, p90),
+        (Metric::LatencyP95, f64::midpoint(p90, p99)),
+        (Metric::LatencyP99, p99),
+        (Metric::LatencyMean, p50 * 1.2),
+        (Metric::Throughput, shown.rate),
+        (Metric::CpuPerRequest, cpu),
+        (Metric::ApplicationCpuPerRequest, cpu),
+        (Metric::Memory, shown.heap_mib.iter().sum::<f64>() * 2.1 * MIB),
+    ]
+}
+
+fn variant_load(shown: Shown) -> VariantLoad {
+    let costs = |gateway, vets, scale: f64| {
+        [
+            component("gateway", "application", gateway),
+            component("vets", "application", vets),
+            component("collector", "collector", shown.collector_us * scale),
+            component("load generator", "load_generator", 71.0 * scale),
+            component("toll", "harness", 9.0 * scale),
+            component("unattributed", "unattributed", 160.0 * scale),
+        ]
+    };
+    VariantLoad {
+        variant: shown.variant.into(),
+        trials: BLOCKS,
+        metrics: metrics(shown).into_iter().map(|(m, value)| (m, about(value))).collect(),
+        latency_curve: curve(shown.latency_us),
+        hey: None,
+        k6: None,
+        throughput_by_block: (0..BLOCKS).map(|i| shown.rate * (0.98 + 0.01 * i as f64)).collect(),
+        cpu_per_request: costs(shown.cpu_us[0], shown.cpu_us[1], 1.0).into(),
+        traversals: None,
+        idle_cpu: costs(1.4, 2.2, 0.01).into(),
+        memory: memory(shown),
+    }
+}
+
+fn component(component: &str, role: &str, cost: f64) -> ComponentCost {
+    ComponentCost { component: component.into(), role: role.into(), cost: about(cost) }
+}
+
+fn curve([p50, p90, p99]: [f64; 3]) -> Vec<CurvePoint> {
+    let points = [(0.01, p50 * 0.6), (0.25, p50 * 0.8), (0.5, p50), (0.75, p50 * 1.3)];
+    let point = |(quantile, us): (f64, f64)| CurvePoint {
+        quantile,
+        merged_us: us,
+        low_us: us * 0.94,
+        high_us: us * 1.07,
+    };
+    points.into_iter().chain([(0.9, p90), (0.99, p99)]).map(point).collect()
+}
+
+fn memory(shown: Shown) -> Vec<MemorySeries> {
+    let series = |component: &str, role: &str, mib: f64| MemorySeries {
+        component: component.into(),
+        role: role.into(),
+        points: (-2..8).map(|s| (f64::from(s), mib * MIB * (1.0 + 0.004 * f64::from(s)))).collect(),
+    };
+    vec![
+        series("gateway", "application", shown.heap_mib[0] * 2.1),
+        series("vets", "application", shown.heap_mib[1] * 2.1),
+        series("collector", "collector", 9.0),
+        series("load generator", "load_generator", 14.0),
+        series("toll", "harness", 12.0),
+    ]
+}
+
+fn effects(view: View, [base, agent]: [Shown; 2]) -> Vec<Effect> {
+    let pairs = metrics(base).into_iter().zip(metrics(agent));
+    pairs
+        .filter(|((metric, _), _)| view == View::Users || *metric != Metric::Throughput)
+        .map(|((metric, baseline), (_, value))| Effect {
+            variant: agent.variant.into(),
+            metric,
+            baseline,
+            value,
+            difference: about(value - baseline),
+            ratio: estimate(value / baseline, 0.02),
+            noise_floor: Some(baseline * 0.006),
+            verdict: Verdict::Difference,
+        })
+        .collect()
+}
+
+fn attribution([base, agent]: [Shown; 2]) -> Attribution {
+    let of = |variant: Shown| variant_load(variant).cpu_per_request;
+    let whole = agent.cpu_us.iter().sum::<f64>() - base.cpu_us.iter().sum::<f64>();
+    let line = |component: &str, role: &str, baseline: f64, value: f64| AttributedCost {
+        component: component.into(),
+        role: role.into(),
+        baseline: Some(baseline),
+        value: Some(value),
+        change: about(value - baseline),
+        share: (!matches!(role, "collector" | "load_generator" | "harness"))
+            .then_some((value - baseline) / whole),
+    };
+    let parts = of(base).into_iter().zip(of(agent));
+    let parts = parts.map(|(b, a)| line(&b.component, &b.role, b.cost.value, a.cost.value));
+    let sum = |of: Shown| of.cpu_us.iter().sum::<f64>();
+    let all = || line("application", "application", sum(base), sum(agent));
+    Attribution {
+        variant: agent.variant.into(),
+        parts: parts.collect(),
+        subtotals: vec![all()],
+        counted: Some(all()),
+        whole: Some(line("in all", "", sum(base) + 160.0, sum(agent) + 160.0)),
+    }
+}
+
+fn measured(base: f64, value: f64, is_baseline: bool) -> Option<Measured> {
+    let here = if is_baseline { base } else { value };
+    Some(Measured {
+        mean: about(here),
+        change: (!is_baseline).then(|| about(value - base)),
+        ratio: (!is_baseline).then(|| estimate(value / base, 0.03)),
+    })
+}
+
+fn pod_row(pod: &str, at: usize, arms: [Shown; 2]) -> PodRow {
+    let millicores = |of: Shown| of.rate * of.cpu_us[at] / 1e3;
+    let of = |shown: Shown| PodUse {
+        variant: shown.variant.into(),
+        cpu_millicores: measured(
+            millicores(arms[0]),
+            millicores(arms[1]),
+            shown.variant == "baseline",
+        ),
+        memory_mib: measured(
+            arms[0].heap_mib[at] * 2.2,
+            arms[1].heap_mib[at] * 2.2,
+            shown.variant == "baseline",
+        ),
+    };
+    PodRow {
+        pod: pod.into(),
+        group: "petclinic".into(),
+        role: "application".into(),
+        uses: arms.map(of).into(),
+    }
+}
+
+fn jvm_row(pod: &str, at: usize, arms: [Shown; 2]) -> JvmRow {
+    let of = |shown: Shown| {
+        let both = |value: &dyn Fn(Shown) -> f64| {
+            measured(value(arms[0]), value(arms[1]), shown.variant == "baseline")
+        };
+        let more = |of: Shown, by: f64| if of.variant == "baseline" { 0.0 } else { by };
+        JvmUse {
+            variant: shown.variant.into(),
+            cpu_load: both(&|s| s.rate * s.cpu_us[at] / 2e6),
+            cpu_per_request_us: both(&|s| s.cpu_us[at]),
+            heap_used_mib: both(&|s| s.heap_mib[at]),
+            heap_live_mib: both(&|s| s.heap_mib[at] * 0.31),
+            gc_share: both(&|s| 0.011 + more(s, 0.006)),
+            jit_share: both(&|s| 0.042 + more(s, 0.019)),
+            threads: both(&|s| 38.0 + more(s, 5.0)),
+        }
+    };
+    JvmRow { pod: pod.into(), uses: arms.map(of).into() }
+}
+
+fn regime(shown: Shown) -> Regime {
+    let knee_per_s = if shown.variant == "baseline" { 640.0 } else { 420.0 };
+    Regime {
+        variant: shown.variant.into(),
+        throughput_per_s: shown.rate,
+        knee_per_s,
+        past_knee: shown.rate >= 0.9 * knee_per_s,
+    }
+}
+
+fn k6(users: u64, shown: Shown) -> K6Summary {
+    let [p50, p90, p99] = shown.latency_us.map(|us| us / 1e6);
+    let trend = |name: &str, of: f64| K6Trend {
+        name: name.into(),
+        avg_s: p50 * 1.2 * of,
+        min_s: p50 * 0.5 * of,
+        med_s: p50 * of,
+        max_s: p99 * 1.6 * of,
+        p90_s: p90 * of,
+        p95_s: f64::midpoint(p90, p99) * of,
+    };
+    let requests = (shown.rate * 27.5) as u64;
+    let steps =
+        [("http_req_blocked", 0.0004), ("http_req_connecting", 0.0), ("http_req_duration", 1.0)];
+    let parts = [
+        ("http_req_receiving", 0.006),
+        ("http_req_sending", 0.002),
+        ("http_req_tls_handshaking", 0.0),
+        ("http_req_waiting", 0.992),
+    ];
+    let mut trends: Vec<K6Trend> =
+        steps.into_iter().chain(parts).map(|(name, of)| trend(name, of)).collect();
+    trends.push(K6Trend {
+        avg_s: 1.0 + p50 * 2.0,
+        min_s: 1.002,
+        med_s: 1.0 + p90,
+        max_s: 1.0 + p99 * 1.6,
+        ..trend("iteration_duration", 1.4)
+    });
+    K6Summary {
+        trends,
+        failed: 0,
+        requests,
+        iterations: requests / 4,
+        vus: [1, 1, users],
+        vus_max: users,
+        data_received: requests * 1480,
+        data_sent: requests * 96,
+        total_s: 27.5,
+    }
+}
+
+fn reference(load: &str) -> Vec<ReferenceRow> {
+    let figures: [(&str, f64, f64); 6] = if load == "vus-320" {
+        [
+            ("throughput_per_s", 1164.0, 1057.0),
+            ("latency_ms.p90", 28.94, 189.39),
+            ("cpu_load_percent.gateway", 33.2, 44.4),
+            ("cpu_load_percent.vets", 40.2, 65.2),
+            ("heap_mib.gateway", 208.0, 253.0),
+            ("heap_mib.vets", 236.0, 284.0),
+        ]
+    } else {
+        [
+            ("throughput_per_s", 1800.0, 1526.0),
+            ("latency_ms.p90", 564.69, 737.55),
+            ("cpu_load_percent.gateway", 57.5, 61.1),
+            ("cpu_load_percent.vets", 69.0, 81.2),
+            ("heap_mib.gateway", 385.0, 583.0),
+            ("heap_mib.vets", 303.0, 464.0),
+        ]
+    };
+    let row = |variant: &str, figure: &str, published: f64, ratio: Option<f64>| ReferenceRow {
+        variant: variant.into(),
+        figure: figure.into(),
+        published,
+        measured: Some(published * 0.4),
+        published_ratio: ratio,
+        measured_ratio: ratio.map(|_| about(1.3)),
+    };
+    figures
+        .into_iter()
+        .flat_map(|(name, base, agent)| {
+            [row("baseline", name, base, None), row("agent", name, agent, Some(agent / base))]
+        })
+        .collect()
+}
+
+fn recomputed(load: &str) -> Vec<RecomputedRow> {
+    let row = |derived, pod: Option<&str>, printed, recomputed, because: &str| RecomputedRow {
+        variant: "agent".into(),
+        derived,
+        pod: pod.map(Into::into),
+        printed,
+        recomputed,
+        measured: Some(about(recomputed * 0.6)),
+        because: because.into(),
+    };
+    use Derived::{CpuLoadPoints, HeapDifference, LatencyP90Change, PodCpuPerRequestChange};
+    if load == "vus-320" {
+        return vec![
+            row(
+                CpuLoadPoints,
+                Some("gateway"),
+                Some(21.2),
+                11.2,
+                "33.2 and 44.4 % are 11.2 points apart, not 21.2.",
+            ),
+            row(PodCpuPerRequestChange, Some("gateway"), None, 47.0, "At 9 % less traffic."),
+            row(PodCpuPerRequestChange, Some("vets"), None, 79.0, "At 9 % less traffic."),
+            row(
+                LatencyP90Change,
+                None,
+                None,
+                554.0,
+                "The source prints both values and no change.",
+            ),
+        ];
+    }
+    vec![
+        row(HeapDifference, Some("gateway"), Some(200.0), 198.0, "385 and 583 MiB are 198 apart."),
+        row(HeapDifference, Some("vets"), Some(151.0), 161.0, "303 and 464 MiB are 161 apart."),
+    ]
+}
+
+fn span_costs(of: &str, each_request_us: f64, each_span_us: f64) -> SpanCosts {
+    let loads = [
+        ("spans-1", 2, 1.06),
+        ("spans-3", 4, 0.97),
+        ("same-rate", 10, 0.985),
+        ("spans-27", 28, 1.004),
+    ];
+    let point = |(load, spans, off): (&str, u64, f64)| SpanPoint {
+        load: load.into(),
+        spans,
+        effect_us: estimate(
+            (each_request_us + each_span_us * spans as f64) * off,
+            9.0 + 0.6 * spans as f64,
+        ),
+    };
+    SpanCosts {
+        variant: "agent".into(),
+        of: of.into(),
+        points: loads.map(point).into(),
+        per_span_us: estimate(each_span_us, each_span_us * 0.09),
+        per_request_us: estimate(each_request_us, 12.0),
+    }
+}
+
+fn heap_trends() -> Vec<HeapTrend> {
+    let trend = |variant: &str, pod: &str, from: f64, growth: f64, points: usize| HeapTrend {
+        variant: variant.into(),
+        pod: pod.into(),
+        points,
+        mib_per_minute: (points > 4).then_some(growth),
+        p_value: (points > 4).then_some(if growth > 1.0 { 0.0003 } else { 0.43 }),
+        grows: growth > 1.0,
+        series: (0..points)
+            .map(|i| {
+                let minute = 0.12 * i as f64;
+                (minute, from + growth * minute + [0.4, -0.7, 0.2, -0.1, 0.5][i % 5])
+            })
+            .collect(),
+    };
+    vec![
+        trend("baseline", "gateway", 41.0, 0.02, 30),
+        trend("agent", "gateway", 52.0, -0.1, 34),
+        trend("baseline", "vets", 46.0, 0.05, 3),
+        trend("agent", "vets", 57.0, 1.2, 38),
+    ]
+}
+
+fn proofs() -> Vec<ProofSummary> {
+    let claim = |claim: &str, expected: &str| {
+        (claim.to_owned(), expected.to_owned(), expected.to_owned(), true)
+    };
+    let service = |service: &str, count| ServiceSpans {
+        service: service.into(),
+        expected: count,
+        arrived: count,
+    };
+    let summary = |variant: &str, trials, claims, spans| ProofSummary {
+        variant: variant.into(),
+        trials,
+        proven: trials,
+        claims,
+        spans,
+    };
+    vec![
+        summary(
+            "baseline",
+            60,
+            vec![
+                claim("collector: no span arrived", "0"),
+                claim("no JVM was started with an agent", "no agent"),
+            ],
+            None,
+        ),
+        summary(
+            "agent",
+            30,
+            vec![claim("collector: every request left 10 spans: 1 of gateway, 9 of vets", "9060")],
+            Some(Spans {
+                services: vec![service("gateway", 24_160), service("vets", 217_440)],
+                requests: 24_160,
+                whole: 24_160,
+            }),
+        ),
+    ]
+}
+
+fn trials(loads: &[LoadFindings]) -> Vec<TrialLine> {
+    let mut trials = Vec::new();
+    for block in 1..=BLOCKS {
+        for variant in ["baseline", "agent", "baseline (again)"] {
+            for load in loads {
+                trials.push(TrialLine {
+                    index: trials.len() + 1,
+                    block,
+                    variant: variant.into(),
+                    load: load.name.clone(),
+                    invalid: None,
+                    steal: 0.0,
+                    calibration: 1.02,
+                });
+            }
+        }
+    }
+    trials
+}
