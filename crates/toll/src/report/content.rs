@@ -5,7 +5,8 @@ use crate::analysis::findings::{
 };
 
 use super::answers::traces;
-use super::figures::{Quantity, Scale, ratio, rounded, share};
+use super::figures::{Scale, ratio, rounded};
+use super::rates::rate_check;
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{
     difference_scale, interval, interval_title, load_title, measured_scale, metric_title, verdict,
@@ -20,9 +21,6 @@ pub(super) enum Detail {
     /// Everything.
     Full,
 }
-
-/// Rates further apart than this are not equal (METHOD.md rule 2).
-const EQUAL_RATE_TOLERANCE: f64 = 0.02;
 
 /// What weakens the result: variants that did not run, warnings, trials that do not count.
 pub(super) fn caveats(findings: &Findings) -> Section {
@@ -188,54 +186,6 @@ fn no_effect_cells(is_baseline: bool, detail: Detail) -> Vec<Cell> {
 /// Mean over blocks of `metric`, when the variant has it.
 pub(super) fn value_of(variant: &VariantLoad, metric: Metric) -> Option<f64> {
     variant.metrics.iter().find(|(m, _)| *m == metric).map(|(_, e)| e.value)
-}
-
-/// Completed requests per second, of the slowest and of the fastest variant.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Rates {
-    low: f64,
-    high: f64,
-}
-
-impl Rates {
-    /// How far they are apart, as a share of the higher one.
-    pub(super) fn apart(self) -> f64 {
-        (self.high - self.low) / self.high
-    }
-
-    /// Whether the variants did the same amount of work a second (METHOD.md rule 2).
-    pub(super) fn are_equal(self) -> bool {
-        self.apart() <= EQUAL_RATE_TOLERANCE
-    }
-}
-
-/// What the variants achieved; none when there are not two to compare.
-pub(super) fn achieved_rates(load: &LoadFindings) -> Option<Rates> {
-    let rates: Vec<f64> =
-        load.variants.iter().filter_map(|v| value_of(v, Metric::Throughput)).collect();
-    let (low, high) = rates.iter().fold((f64::MAX, 0.0_f64), |(l, h), r| (l.min(*r), h.max(*r)));
-    (rates.len() > 1 && high > 0.0).then_some(Rates { low, high })
-}
-
-/// At equal rate throughput is no effect but a check that the rates were equal.
-fn rate_check(load: &LoadFindings) -> Option<Piece> {
-    if load.view != View::EqualRate {
-        return None;
-    }
-    let rates = achieved_rates(load)?;
-    let Rates { low, high } = rates;
-    // "within 0.0 %" would claim more than one decimal can show.
-    let apart = share(rates.apart().max(0.001));
-    let rate = Scale::of(Quantity::PerSecond, [high]);
-    if rates.are_equal() {
-        let rate = rate.with_unit(high);
-        return Some(Piece::Text(format!("Check: all variants completed {rate}, within {apart}.")));
-    }
-    let from = rate.plain(low);
-    let to = rate.with_unit(high);
-    let text =
-        format!("The rates were not equal: the variants completed {from} to {to}, {apart} apart.");
-    Some(Piece::List(vec![Cell::toned(text, Tone::Worse)]))
 }
 
 /// Variants that ran, but not once validly under this load.

@@ -92,6 +92,11 @@ impl Scale {
         Self { decimals, ..self }
     }
 
+    /// The same decimals for what `quantity` counts: differences of percentages are points.
+    pub(super) fn called(self, quantity: Quantity) -> Self {
+        Self { unit: quantity.unit(0.0).0, ..self }
+    }
+
     /// Unit of the figures, as it stands behind them.
     pub(super) fn unit(self) -> &'static str {
         self.unit

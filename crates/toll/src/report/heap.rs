@@ -8,7 +8,7 @@ use super::table::{Cell, Piece, Section, Tone};
 
 /// Whether the heaps grew; none when no JVM told of its heap.
 pub(super) fn heap(findings: &Findings) -> Option<Section> {
-    let text = "Heap in use after each collection, by the time under load: what is left then is what the program holds. Growth is judged by the Mann-Kendall test, its speed is Sen's slope.";
+    let text = "Heap in use after each collection, by the time under load: what is left then is what the program holds. Growth is judged by the Mann-Kendall test, within each load and each life of a JVM; its speed is Sen's slope.";
     let verdicts = findings.heap_trends.iter().map(verdict).collect();
     let pieces = vec![Piece::Text(text.into()), Piece::List(verdicts)];
     (!findings.heap_trends.is_empty()).then(|| section("heap", "Does the heap grow?", pieces))

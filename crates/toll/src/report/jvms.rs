@@ -6,14 +6,16 @@ use crate::analysis::findings::{Estimate, Findings, JvmUse, LoadFindings, Measur
 use super::content::{Detail, section, value_of};
 use super::figures::{Quantity, Scale, change, signed, verbatim};
 use super::pods::other_rates;
+use super::spans::detailed;
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{
-    ends, interval, interval_title, load_title, measured_scale, metric_title, primary, range,
+    difference_scale, ends, interval, interval_title, load_title, measured_scale, metric_title,
+    primary, range,
 };
 
 /// The JVMs under each load, those of virtual users first; none when no JVM told anything.
 pub(super) fn jvms(findings: &Findings, detail: Detail) -> Option<Section> {
-    let text = "What each JVM tells of itself over the measured window, mean over blocks; CPU load and times are shares of the time of all cores for CPU, of the time that passed for collections and the JIT compiler. Differences are paired within blocks.";
+    let text = "What each JVM tells of itself, mean over blocks; differences are paired within blocks. CPU load is a share of the time of all cores, by the JVM's own counter. Collecting garbage and compiling take shares of the time that passes.";
     let mut pieces = vec![Piece::Text(text.into())];
     for load in shown(findings, detail) {
         pieces.push(Piece::Heading(load_title(load)));
@@ -24,12 +26,12 @@ pub(super) fn jvms(findings: &Findings, detail: Detail) -> Option<Section> {
             pieces.push(Piece::Table(sheet.table()));
         }
     }
-    (pieces.len() > 1).then(|| section("jvms", "Baseline, agent, difference", pieces))
+    (pieces.len() > 1).then(|| section("jvms", "Inside the JVMs, side by side", pieces))
 }
 
 /// All loads with JVMs; briefly those of virtual users, as the study has it, else the one that answers.
 fn shown(findings: &Findings, detail: Detail) -> Vec<&LoadFindings> {
-    let told = findings.loads.iter().filter(|load| !load.jvms.is_empty());
+    let told = detailed(findings).into_iter().filter(|load| !load.jvms.is_empty());
     let (users, others): (Vec<&LoadFindings>, Vec<&LoadFindings>) =
         told.partition(|load| load.view == View::Users);
     match detail {
@@ -47,8 +49,6 @@ struct Line {
     of: fn(&JvmUse) -> Option<Measured>,
     quantity: Quantity,
     difference: Difference,
-    /// Kind of the published figure, see [`crate::analysis::findings::ReferenceRow::figure`].
-    published: Option<&'static str>,
 }
 
 /// In what a difference is given.
@@ -63,56 +63,34 @@ enum Difference {
 }
 
 const LINES: [Line; 7] = [
-    Line {
-        title: "CPU load",
-        of: |jvm| jvm.cpu_load,
-        quantity: Quantity::Percent,
-        difference: Difference::Points,
-        published: Some("cpu_load_percent"),
-    },
-    Line {
-        title: "CPU per request",
-        of: |jvm| jvm.cpu_per_request_us,
-        quantity: Quantity::CpuTime,
-        difference: Difference::Percent,
-        published: None,
-    },
-    Line {
-        title: "heap used",
-        of: |jvm| jvm.heap_used_mib,
-        quantity: Quantity::Mebibytes,
-        difference: Difference::Same,
-        published: Some("heap_mib"),
-    },
-    Line {
-        title: "heap after collection",
-        of: |jvm| jvm.heap_live_mib,
-        quantity: Quantity::Mebibytes,
-        difference: Difference::Same,
-        published: None,
-    },
-    Line {
-        title: "time collecting",
-        of: |jvm| jvm.gc_share,
-        quantity: Quantity::Percent,
-        difference: Difference::Points,
-        published: None,
-    },
-    Line {
-        title: "time compiling",
-        of: |jvm| jvm.jit_share,
-        quantity: Quantity::Percent,
-        difference: Difference::Points,
-        published: None,
-    },
-    Line {
-        title: "threads",
-        of: |jvm| jvm.threads,
-        quantity: Quantity::Threads,
-        difference: Difference::Same,
-        published: None,
-    },
+    line("CPU load", |jvm| jvm.cpu_load, Quantity::Percent, Difference::Points),
+    line("CPU per request", |jvm| jvm.cpu_per_request_us, Quantity::CpuTime, Difference::Percent),
+    line("heap used", |jvm| jvm.heap_used_mib, Quantity::Mebibytes, Difference::Same),
+    line("heap after collection", |jvm| jvm.heap_live_mib, Quantity::Mebibytes, Difference::Same),
+    line("time collecting", |jvm| jvm.gc_share, Quantity::Percent, Difference::Points),
+    line("time compiling", |jvm| jvm.jit_share, Quantity::Percent, Difference::Points),
+    line("threads", |jvm| jvm.threads, Quantity::Threads, Difference::Same),
 ];
+
+const fn line(
+    title: &'static str,
+    of: fn(&JvmUse) -> Option<Measured>,
+    quantity: Quantity,
+    difference: Difference,
+) -> Line {
+    Line { title, of, quantity, difference }
+}
+
+impl Line {
+    /// Kind of its published figure, see [`crate::analysis::findings::ReferenceRow::figure`].
+    fn published(&self) -> Option<&'static str> {
+        match self.title {
+            "CPU load" => Some("cpu_load_percent"),
+            "heap used" => Some("heap_mib"),
+            _ => None,
+        }
+    }
+}
 
 /// One load and one variant beside the baseline.
 struct Sheet<'a> {
@@ -138,7 +116,7 @@ impl Sheet<'_> {
         });
         let whole = [Metric::LatencyP90, Metric::Throughput];
         let whole = Group {
-            title: Some("all in all".into()),
+            title: Some("the whole application".into()),
             rows: whole.into_iter().filter_map(|metric| self.metric(metric)).collect(),
         };
         let groups = pods.chain([whole]).filter(|group| !group.rows.is_empty()).collect();
@@ -159,11 +137,16 @@ impl Sheet<'_> {
         }
         let worth = if line.quantity == Quantity::Percent { 100.0 } else { 1.0 };
         let means = [base, variant].map(|m| m.map(|m| m.mean.value * worth));
-        let scale = Scale::of(line.quantity, [largest(&means)]);
-        let mut cells = vec![Cell::from(format!("{}, {}", line.title, scale.unit()))];
+        // A difference is shown with the decimals of its values, so never without its last whole digit.
+        let scale = Scale::of(line.quantity, [largest(&means).min(999.0)]);
+        let title = match line.quantity {
+            Quantity::Threads => line.title.into(),
+            _ => format!("{}, {}", line.title, scale.unit()),
+        };
+        let mut cells = vec![Cell::from(title)];
         cells.extend(means.map(|mean| mean.map_or_else(absent, |m| scale.plain(m).into())));
         cells.extend(difference_cells(line, variant, scale, worth));
-        let figure = line.published.map(|kind| format!("{kind}.{pod}"));
+        let figure = line.published().map(|kind| format!("{kind}.{pod}"));
         cells.extend(self.published(figure.as_deref()));
         Some(cells)
     }
@@ -181,8 +164,10 @@ impl Sheet<'_> {
         let effect = effects.iter().find(|e| e.variant == self.variant && e.metric == metric);
         let mut cells = vec![Cell::from(format!("{}, {}", metric_title(metric), scale.unit()))];
         cells.extend(means.map(|mean| mean.map_or_else(absent, |m| scale.plain(m).into())));
-        cells.push(effect.map_or_else(absent, |e| change(e.ratio.value).into()));
-        cells.push(effect.map_or_else(absent, |e| interval_of_ratio(e.ratio).into()));
+        let by = effect.map(|e| e.difference);
+        let differences = difference_scale(scale, effect);
+        cells.push(by.map_or_else(absent, |by| with_sign(differences, by.value)));
+        cells.push(by.map_or_else(absent, |by| interval(differences, by).into()));
         let figure = match metric {
             Metric::LatencyP90 => "latency_ms.p90",
             _ => "throughput_per_s",
@@ -226,13 +211,21 @@ fn difference_cells(line: &Line, variant: Option<Measured>, scale: Scale, worth:
         let Some(ratio) = measured.ratio else { return [absent(), absent()] };
         return [change(ratio.value).into(), interval_of_ratio(ratio).into()];
     }
+    let mean = measured.mean.value;
     let Some(by) = measured.change.map(|e| times(e, worth)) else { return [absent(), absent()] };
     let scale = match line.difference {
-        Difference::Points => Scale::of(Quantity::Points, [by.value]),
-        _ => scale.with_decimals_for([by.value]),
+        // Points of a small difference need a decimal more, those of a tiny one no third.
+        Difference::Points => scale
+            .with_decimals_for([mean * worth, by.value.abs().max(1.0)])
+            .called(Quantity::Points),
+        _ => scale,
     };
-    let difference = format!("{}\u{a0}{}", scale.signed(by.value), scale.unit());
-    [difference.into(), interval(scale, by).into()]
+    [with_sign(scale, by.value), interval(scale, by).into()]
+}
+
+/// `+11.2 points`.
+fn with_sign(scale: Scale, by: f64) -> Cell {
+    format!("{}\u{a0}{}", scale.signed(by), scale.unit()).into()
 }
 
 /// `+42 % to +52 %`.

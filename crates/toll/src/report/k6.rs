@@ -35,10 +35,15 @@ fn trends(all: &[Summary<'_>]) -> Table {
 }
 
 fn trend(trend: &K6Trend) -> Vec<Cell> {
-    let K6Trend { avg_s, min_s, med_s, max_s, p90_s, p95_s, .. } = trend;
-    let times = [avg_s, min_s, med_s, max_s, p90_s, p95_s];
-    let cells = times.map(|seconds| Cell::from(figure(Quantity::Time, seconds * 1e6)));
-    std::iter::once(Cell::from(&trend.name)).chain(cells).collect()
+    let K6Trend { avg_us, min_us, med_us, max_us, p90_us, p95_us, .. } = *trend;
+    let times = [avg_us, min_us, med_us, max_us, p90_us, p95_us];
+    let cells = times.map(|us| Cell::from(figure(Quantity::Time, us)));
+    std::iter::once(name(trend).into()).chain(cells).collect()
+}
+
+/// A part of a metric stands below it without its name, as k6 has it: with it no terminal had room.
+fn name(trend: &K6Trend) -> &str {
+    trend.name.find('{').map_or(&trend.name, |part| &trend.name[part..])
 }
 
 fn counts(all: &[Summary<'_>]) -> Table {
@@ -46,16 +51,17 @@ fn counts(all: &[Summary<'_>]) -> Table {
         let cells = all.iter().map(|(_, k6)| Cell::from(cell(k6)));
         std::iter::once(title.into()).chain(cells).collect()
     };
-    let bytes = |count: u64| figure(Quantity::Bytes, count as f64);
-    let per_second = |count: u64, k6: &K6Summary| count as f64 / k6.total_s;
+    let bytes = |count: f64| figure(Quantity::Bytes, count);
     let rows = vec![
-        row("data_received", &|k6| bytes(k6.data_received)),
-        row("data_sent", &|k6| bytes(k6.data_sent)),
-        row("http_req_failed", &|k6| share(k6.failed as f64 / k6.requests.max(1) as f64)),
+        row("data_received", &|k6| bytes(k6.data_received as f64)),
+        row("data_received, 1/s", &|k6| bytes(k6.data_received as f64 / k6.total_s)),
+        row("data_sent", &|k6| bytes(k6.data_sent as f64)),
+        row("data_sent, 1/s", &|k6| bytes(k6.data_sent as f64 / k6.total_s)),
+        row("http_req_failed", &|k6| share(k6.failed as f64 / k6.requests as f64)),
         row("http_reqs", &|k6| verbatim(k6.requests as f64)),
-        row("http_reqs, 1/s", &|k6| rounded(per_second(k6.requests, k6))),
+        row("http_reqs, 1/s", &|k6| rounded(k6.requests_per_s)),
         row("iterations", &|k6| verbatim(k6.iterations as f64)),
-        row("iterations, 1/s", &|k6| rounded(per_second(k6.iterations, k6))),
+        row("iterations, 1/s", &|k6| rounded(k6.iterations_per_s)),
         row("vus, at the end", &|k6| k6.vus[0].to_string()),
         row("vus, min", &|k6| k6.vus[1].to_string()),
         row("vus, max", &|k6| k6.vus[2].to_string()),

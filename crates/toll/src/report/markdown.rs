@@ -26,16 +26,20 @@ pub fn markdown(findings: &Findings) -> String {
 
 fn sections(findings: &Findings) -> Vec<Section> {
     let loads: Vec<_> = findings.loads.iter().collect();
+    let detailed = spans::detailed(findings);
     let mut sections = vec![content::caveats(findings)];
-    sections.extend((0..loads.len()).map(|i| content::load(findings, i, Detail::Full)));
-    sections.extend(spans::spans(findings, Detail::Full));
+    let order = spans::in_order(findings);
+    sections.extend(order.into_iter().map(|i| content::load(findings, i, Detail::Full)));
+    // Behind the load that answers: the same question, asked by the span.
+    let behind = sections.len().min(2);
+    sections.splice(behind..behind, spans::spans(findings, Detail::Full));
     sections.extend(jvms::jvms(findings, Detail::Full));
     sections.extend(heap::heap(findings));
     sections.push(components::cpu(findings, &loads, Detail::Full));
-    sections.extend(pods::top(findings, &loads));
+    sections.extend(pods::top(findings, &detailed));
     sections.extend(published::published(findings, Detail::Full));
     sections.push(proof::proof(findings, Detail::Full));
-    sections.push(components::memory(findings, &loads, Detail::Full));
+    sections.push(components::memory(findings, &detailed, Detail::Full));
     sections.extend(settled::settled(findings));
     sections.push(record::trials(findings));
     sections.push(record::machine(findings));

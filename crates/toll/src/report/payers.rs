@@ -96,8 +96,12 @@ struct Sheet {
 impl Sheet {
     fn of(attribution: &Attribution) -> Self {
         let values = attribution.parts.iter().flat_map(|p| [p.baseline, p.value]).flatten();
-        // The largest part sets the decimals: those of the smallest would be noise in the sum.
-        Self { scale: Scale::of(Quantity::CpuTime, [values.fold(0.0, f64::max)]) }
+        let changes = attribution.parts.iter().map(|p| p.change.value.abs());
+        let changes = changes.filter(|change| change.is_finite());
+        // The largest part sets the decimals, or the largest change where that would be rounded away with it:
+        // those of the smallest would be noise in the sum.
+        let largest = [values.fold(0.0, f64::max), changes.fold(0.0, f64::max)];
+        Self { scale: Scale::of(Quantity::CpuTime, largest) }
     }
 
     fn role(

@@ -3,8 +3,9 @@
 
 use crate::analysis::findings::{Findings, LoadFindings, Measured, Metric, PodRow, PodUse};
 
-use super::content::{achieved_rates, section};
+use super::content::section;
 use super::figures::{Quantity, Scale, change, share};
+use super::rates::achieved_rates;
 use super::table::{Cell, Column, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::load_title;
 

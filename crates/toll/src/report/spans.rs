@@ -1,11 +1,11 @@
 //! Turns what tracing costs by the number of spans into tables. Fits no line, draws nothing.
 
-use crate::analysis::findings::{Estimate, Findings, SpanCosts};
+use crate::analysis::findings::{Estimate, Findings, LoadFindings, SpanCosts};
 
 use super::content::{Detail, in_first_order, section};
 use super::figures::{Quantity, Scale};
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
-use super::wording::interval;
+use super::wording::{interval, primary};
 
 /// What [`SpanCosts::of`] is called for all components that are compared.
 pub(super) const WHOLE: &str = "all";
@@ -17,16 +17,49 @@ pub(super) fn spans(findings: &Findings, detail: Detail) -> Option<Section> {
         findings.baseline
     );
     let mut pieces = vec![Piece::Text(text)];
+    pieces.extend(left_out(findings, detail).map(Piece::Text));
     for variant in in_first_order(findings.span_costs.iter().map(|costs| costs.variant.as_str())) {
         let of_variant =
             || findings.span_costs.iter().filter(move |costs| costs.variant == variant);
         let shown = of_variant().filter(|costs| detail == Detail::Full || costs.of == WHOLE);
-        pieces.push(Piece::Heading(format!("{variant}: a span, and a request")));
+        pieces.push(Piece::Heading(format!(
+            "{variant}: what a span costs, and a request whatever its spans"
+        )));
         pieces.push(Piece::Table(lines(&of_variant().collect::<Vec<_>>())));
         pieces.push(Piece::Heading(format!("{variant}: effect by number of spans")));
         pieces.push(Piece::Table(points(&shown.collect::<Vec<_>>())));
     }
     (!findings.span_costs.is_empty()).then(|| section("spans", "What a span costs", pieces))
+}
+
+/// What the report does not tell of the loads that only serve the line.
+fn left_out(findings: &Findings, detail: Detail) -> Option<String> {
+    let loads = findings.loads.iter().filter(|load| is_point_only(findings, load));
+    let names: Vec<&str> = loads.map(|load| load.name.as_str()).collect();
+    let where_to = match detail {
+        Detail::Brief => "are told in full in the HTML report",
+        Detail::Full => "are told without their pods, JVMs and memory, which report.json has",
+    };
+    (!names.is_empty())
+        .then(|| format!("{} only serve this line; they {where_to}.", names.join(", ")))
+}
+
+/// Whether a load serves only as a point of what a span costs.
+pub(super) fn is_point_only(findings: &Findings, load: &LoadFindings) -> bool {
+    let points = findings.span_costs.iter().flat_map(|costs| &costs.points);
+    primary(findings) != Some(load) && points.into_iter().any(|point| point.load == load.name)
+}
+
+/// Where the loads stand: those that only serve the line come last.
+pub(super) fn in_order(findings: &Findings) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..findings.loads.len()).collect();
+    order.sort_by_key(|i| is_point_only(findings, &findings.loads[*i]));
+    order
+}
+
+/// The loads that are told in all detail.
+pub(super) fn detailed(findings: &Findings) -> Vec<&LoadFindings> {
+    findings.loads.iter().filter(|load| !is_point_only(findings, load)).collect()
 }
 
 /// `all pods`, or the pod.
@@ -88,7 +121,7 @@ fn points(costs: &[&SpanCosts]) -> Table {
         figures(format!("{level:.0}\u{a0}% interval")),
     ];
     let group = |c: &&SpanCosts| Group {
-        title: Some(of_whom(c)),
+        title: Some(if c.of == WHOLE { of_whom(c) } else { format!("{}, its own spans", c.of) }),
         rows: c
             .points
             .iter()

@@ -41,10 +41,12 @@ fn sections(findings: &Findings) -> Vec<Section> {
     let mut sections: Vec<Section> = loads
         .iter()
         .enumerate()
-        .filter(|(_, load)| !is_point_only(findings, load))
+        .filter(|(_, load)| !spans::is_point_only(findings, load))
         .map(|(i, _)| content::load(findings, i, Detail::Brief))
         .collect();
-    sections.extend(spans::spans(findings, Detail::Brief));
+    // Behind the load that answers: the same question, asked by the span.
+    let behind = sections.len().min(1);
+    sections.splice(behind..behind, spans::spans(findings, Detail::Brief));
     sections.extend(jvms::jvms(findings, Detail::Brief));
     sections.extend(heap::heap(findings));
     sections.push(components::cpu(findings, &primary, Detail::Brief));
@@ -55,12 +57,6 @@ fn sections(findings: &Findings) -> Vec<Section> {
     sections.extend(settled::settled(findings));
     sections.push(content::caveats(findings));
     sections
-}
-
-/// Whether a load serves only as a point of what a span costs: the points are in a table of their own.
-fn is_point_only(findings: &Findings, load: &LoadFindings) -> bool {
-    let points = findings.span_costs.iter().flat_map(|costs| &costs.points);
-    primary(findings) != Some(load) && points.into_iter().any(|point| point.load == load.name)
 }
 
 /// The load that answers the question, and those that show how much each variant carries.

@@ -104,9 +104,45 @@ fn hostile_chain() -> Findings {
     read(&text.replace("customer", "<b onclick=x>|`").replace("flat-out", "</svg><i>"))
 }
 
+/// An agent's findings with every estimate of its own tables and charts left undefined.
+fn undefined_agent() -> Findings {
+    let mut findings = petclinic();
+    let gone = Estimate { value: f64::NAN, low: f64::NAN, high: f64::NAN, level: 0.95, blocks: 0 };
+    let (mut without, mut holed) = (findings.span_costs[1].clone(), findings.span_costs[1].clone());
+    (without.of, holed.of) = ("without".into(), "holed".into());
+    without.points.clear();
+    holed.points[3].effect_us = gone;
+    findings.span_costs.extend([without, holed]);
+    findings.span_costs[0].per_span_us = gone;
+    for trend in &mut findings.heap_trends {
+        trend.series[1] = (f64::NAN, f64::INFINITY);
+        trend.mib_per_minute = trend.mib_per_minute.map(|_| f64::NAN);
+    }
+    findings.heap_trends[0].series.clear();
+    for load in &mut findings.loads {
+        load.regimes.iter_mut().for_each(|regime| regime.knee_per_s = 0.0);
+        for jvm in load.jvms.iter_mut().flat_map(|row| &mut row.uses) {
+            jvm.heap_used_mib.iter_mut().for_each(|m| (m.mean, m.change) = (gone, Some(gone)));
+        }
+        for k6 in load.variants.iter_mut().filter_map(|v| v.k6.as_mut()) {
+            k6.trends[0].avg_us = f64::NAN;
+            (k6.total_s, k6.requests) = (0.0, 0);
+        }
+    }
+    findings
+}
+
+/// An agent's findings whose pods and loads are named by an enemy.
+fn hostile_agent() -> Findings {
+    let text = serde_json::to_string(&petclinic()).unwrap();
+    read(&text.replace("vets", "<b onclick=x>|`").replace("vus-320", "</svg><i>"))
+}
+
 fn all() -> Vec<Findings> {
-    let chains = [customer_360(), undefined_chain(), hostile_chain(), petclinic()];
-    [mesher(), edges(), nothing(), undefined(), hostile()].into_iter().chain(chains).collect()
+    let chains = [customer_360(), undefined_chain(), hostile_chain()];
+    let agents = [petclinic(), undefined_agent(), hostile_agent()];
+    let others = [mesher(), edges(), nothing(), undefined(), hostile()];
+    others.into_iter().chain(chains).chain(agents).collect()
 }
 
 /// Values of `name="..."` in `page`.

@@ -49,20 +49,22 @@ fn masthead(findings: &Findings) -> Markup {
 fn sections(findings: &Findings) -> Markup {
     let palette = Palette::of(findings);
     let loads: Vec<&LoadFindings> = findings.loads.iter().collect();
+    let detailed = spans::detailed(findings);
     let no_charts = markup! {};
     markup! {
         (section(&content::caveats(findings), &no_charts))
-        @for (i, load) in loads.iter().enumerate() {
-            (section(&content::load(findings, i, Detail::Full), &load_charts(load, &palette)))
+        @for i in spans::in_order(findings) {
+            (section(&content::load(findings, i, Detail::Full), &load_charts(loads[i], &palette)))
+            // Behind the load that answers: the same question, asked by the span.
+            @if i == 0 { @if let Some(spans) = spans::spans(findings, Detail::Full) { (section(&spans, &span_charts(findings, &palette))) } }
         }
-        @if let Some(spans) = spans::spans(findings, Detail::Full) { (section(&spans, &span_charts(findings, &palette))) }
         @if let Some(jvms) = jvms::jvms(findings, Detail::Full) { (section(&jvms, &no_charts)) }
         @if let Some(heap) = heap::heap(findings) { (section(&heap, &heap_charts(findings, &palette))) }
         (section(&components::cpu(findings, &loads, Detail::Full), &cpu_charts(&loads, &palette)))
-        @if let Some(pods) = pods::top(findings, &loads) { (section(&pods, &no_charts)) }
+        @if let Some(pods) = pods::top(findings, &detailed) { (section(&pods, &no_charts)) }
         @if let Some(published) = published::published(findings, Detail::Full) { (section(&published, &no_charts)) }
         (section(&proof::proof(findings, Detail::Full), &no_charts))
-        (section(&components::memory(findings, &loads, Detail::Full), &memory_charts(&loads, &palette)))
+        (section(&components::memory(findings, &detailed, Detail::Full), &memory_charts(&detailed, &palette)))
         @if let Some(settled) = settled::settled(findings) { (section(&settled, &settled_charts(findings, &palette))) }
         (section(&record::trials(findings), &no_charts))
         (section(&record::machine(findings), &no_charts))
@@ -75,8 +77,11 @@ fn load_charts(load: &LoadFindings, palette: &Palette) -> Markup {
         View::EqualRate => {
             &[Metric::LatencyP50, Metric::LatencyP90, Metric::LatencyP99, Metric::CpuPerRequest]
         }
-        View::FlatOut | View::Users => {
+        View::FlatOut => {
             &[Metric::Throughput, Metric::LatencyP50, Metric::LatencyP99, Metric::CpuPerRequest]
+        }
+        View::Users => {
+            &[Metric::Throughput, Metric::LatencyP50, Metric::LatencyP90, Metric::CpuPerRequest]
         }
     };
     let flat_out = load.view != View::EqualRate;

@@ -68,7 +68,7 @@ impl Plot {
             marks: self.marks(lines, palette),
             legend: lines
                 .iter()
-                .map(|l| (palette.variant(&l.variant), format!("{}: {}", l.variant, in_words(l).0)))
+                .map(|line| (palette.variant(&line.variant), line.variant.clone()))
                 .collect(),
         };
         chart.render()

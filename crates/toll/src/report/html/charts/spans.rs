@@ -8,7 +8,7 @@ use crate::analysis::findings::{Estimate, Findings, SpanCosts, SpanPoint};
 use crate::report::content::in_first_order;
 use crate::report::figures::{Quantity, Scale};
 use crate::report::html::palette::Palette;
-use crate::report::spans::{of_whom, scale};
+use crate::report::spans::{WHOLE, of_whom, scale};
 use crate::report::wording::{ends, interval};
 
 const LEFT: f64 = 54.0;
@@ -79,11 +79,16 @@ impl Plot {
     fn chart(&self, lines: &[&SpanCosts], baseline: &str, palette: &Palette) -> Markup {
         let of = of_whom(lines[0]);
         let unit = self.scale.unit();
+        let whose = if lines[0].of == WHOLE {
+            "its number of spans".to_owned()
+        } else {
+            format!("the spans that {of} adds to it")
+        };
         let chart = Chart {
             id: format!("spans-{}", slug(&lines[0].of)),
             title: format!("CPU per request by number of spans, {of}"),
             note: format!(
-                "{unit} of CPU more for each request than {baseline}, by spans that a request leaves; the line's slope is what a span costs, hollow: no spans"
+                "{unit} of CPU for each request more than {baseline}, by {whose}; the hollow dot is the line at no spans"
             ),
             describes: lines.iter().map(|l| self.describes(l)).collect::<Vec<_>>().join(" "),
             height: HEIGHT,
