@@ -183,7 +183,7 @@ fn errors(measure: &PhaseReport) -> Check {
     let failed = measure.errors.iter().map(|(kind, n)| format!("{n} x {}", kind.name()));
     let seen: Vec<String> = failed.chain(refused).chain(calls).collect();
     Check {
-        name: "errors".into(),
+        name: Check::ERRORS.into(),
         holds: seen.is_empty(),
         seen: if seen.is_empty() { "none".into() } else { seen.join(", ") },
         bound: "no failed request, no status of 400 or above, no grpc-status but 0".into(),

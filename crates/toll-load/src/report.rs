@@ -106,6 +106,11 @@ pub struct Check {
     pub advice: String,
 }
 
+impl Check {
+    /// Name of the only check that is of the services: all others are of the load generator.
+    pub const ERRORS: &str = "errors";
+}
+
 /// Kinds of failed requests. An HTTP status is not an error of the transport; statuses are counted apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

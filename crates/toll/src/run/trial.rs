@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use toll_lab::{Environment, Proof, Sample, Traffic};
-use toll_load::{LoadEvent, LoadPlan, LoadReport, Phase};
+use toll_load::{Check, LoadEvent, LoadPlan, LoadReport, Phase};
 
 use super::load::{Heard, Stopped, answered_well, drive, traffic};
 use super::settle::settle;
@@ -44,13 +44,12 @@ pub fn run(
     let mut site = standing.site(session, &planned.arm, deployment, &trial.dir.logs())?;
     let measured = trial.measure(session, &mut site, load, turn);
     let judged = or_crash(measured, site.environment)
-        .and_then(|measured| Ok(measured.why_invalid(planned)?));
-    let is_valid = matches!(&judged, Ok(reasons) if reasons.is_empty());
+        .and_then(|measured| Ok(measured.judge(planned)?));
     // What a broken trial did to the services, the next would inherit.
-    let goes_on = is_valid && turn.stays_up;
+    let goes_on = turn.stays_up && matches!(&judged, Ok(judgement) if judgement.services_are_sound);
     let cleared = if goes_on { Ok(()) } else { standing.take_down(session, &planned.arm) };
     let invalid = match judged {
-        Ok(reasons) => reasons,
+        Ok(judgement) => judgement.invalid,
         Err(Stopped::Broken(reason)) => vec![reason],
         Err(Stopped::Interrupted) => return cleared.map(|()| None),
         Err(Stopped::Fatal(error)) => return Err(error),
@@ -80,6 +79,14 @@ struct Trial {
     calibration_ns: u64,
     rate_per_s: Option<f64>,
     users: Option<u32>,
+}
+
+/// What is held of a trial that ran to its end.
+struct Judgement {
+    /// Why it does not count; empty when it does.
+    invalid: Vec<String>,
+    /// Whether nothing speaks against the services: a load generator that was late says nothing of them.
+    services_are_sound: bool,
 }
 
 /// What a trial that ran to its end gave.
@@ -190,11 +197,11 @@ fn close_proof(environment: &mut Environment, traffic: Traffic) -> Result<Proof,
 }
 
 impl Measured {
-    /// Every reason why the trial does not count: a claim about the path or a check of the load that fails.
+    /// A trial does not count when a claim about the path or a check of the load fails.
     ///
     /// # Errors
     /// When not one request was answered well: no further trial would be better.
-    fn why_invalid(&self, planned: &PlannedTrial) -> Result<Vec<String>, RunError> {
+    fn judge(&self, planned: &PlannedTrial) -> Result<Judgement, RunError> {
         let checks = self.load.checks.iter().filter(|check| !check.holds).map(|check| {
             format!("{}: {} (should be {}); {}", check.name, check.seen, check.bound, check.advice)
         });
@@ -214,7 +221,9 @@ impl Measured {
                 reason: invalid.join("; "),
             });
         }
-        Ok(invalid)
+        let failed = self.load.checks.iter().find(|check| !check.holds && check.name == Check::ERRORS);
+        let services_are_sound = self.proof.holds() && failed.is_none();
+        Ok(Judgement { invalid, services_are_sound })
     }
 }
 

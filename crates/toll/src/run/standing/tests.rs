@@ -47,16 +47,16 @@ fn is_now(events: &[RunEvent], index: usize, stage: &str) -> bool {
         }
 }
 
-/// A lab whose load number `odd`, from 1, reports what makes its trial invalid.
-fn lab_with_a_bad_load(odd: usize) -> Lab {
+/// A lab whose load number `odd`, from 1, reports that this check failed.
+fn lab_with_a_bad_load(odd: usize, check: &'static str) -> Lab {
     let loads = Arc::new(AtomicUsize::new(0));
     lab(move |deployment, plan| {
         if loads.fetch_add(1, Ordering::Relaxed) + 1 != odd {
             return sound(deployment, plan);
         }
-        let busy = Check { name: "own-cpu".into(), holds: false, ..Check::default() };
+        let failed = Check { name: check.into(), holds: false, ..Check::default() };
         let sound = report(phase(1000, 100.0, 900));
-        reporting(deployment, LoadReport { checks: vec![busy], ..sound })
+        reporting(deployment, LoadReport { checks: vec![failed], ..sound })
     })
 }
 
@@ -112,11 +112,21 @@ fn a_crash_among_arms_side_by_side_costs_its_own_arm_only() {
 }
 
 #[test]
-fn an_invalid_trial_leaves_its_environment_to_nobody() {
-    let (flow, lab) = (Flow::planned(shared(&two_loads())), lab_with_a_bad_load(3));
+fn services_that_failed_requests_leave_their_environment_to_nobody() {
+    let lab = lab_with_a_bad_load(3, Check::ERRORS);
+    let flow = Flow::planned(shared(&two_loads()));
     assert_complete(flow.run(&lab));
     let expected = format!("{}U(-)DU(-)D{}", "U(-)(-)D", "U(-)(-)D".repeat(4));
     assert_eq!(course(&lab), expected);
+    assert_eq!(invalid(&flow), [3]);
+}
+
+#[test]
+fn a_load_generator_that_was_too_busy_costs_its_trial_and_no_environment() {
+    let lab = lab_with_a_bad_load(3, "own-cpu");
+    let flow = Flow::planned(shared(&two_loads()));
+    assert_complete(flow.run(&lab));
+    assert_eq!(course(&lab), "U(-)(-)D".repeat(6));
     assert_eq!(invalid(&flow), [3]);
 }
 
