@@ -93,7 +93,7 @@ fn plan() -> Plan {
         blocks: BLOCKS,
         bring_up: BringUp::Block,
         runtime: None,
-        settle: Some(PlannedSettle { slice_s: 1.0, max_s: 20.0, connections: 50 }),
+        settle: Some(PlannedSettle { slice_s: 1.0, max_s: 20.0, connections: 50, rest_s: 0.0 }),
         variants: vec![
             variant("bare", "ingress gateway only, no sidecars", DataPlane::Bare),
             variant(
@@ -484,5 +484,5 @@ fn settled(planned: &PlannedTrial, meshed: bool) -> SettleRecord {
             p50_us: noise.around(24_000.0, 60 + i),
         }
     };
-    SettleRecord { slices: (1..=count).map(slice).collect(), stable: !unstable }
+    SettleRecord { slices: (1..=count).map(slice).collect(), stable: !unstable, rest_s: 0.0 }
 }

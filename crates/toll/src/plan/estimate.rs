@@ -63,7 +63,8 @@ impl Plan {
 
     /// What fresh services cost: bring-up, discarded run, tear-down, seconds.
     fn fresh_s(&self, deployment: &Deployment) -> f64 {
-        up_and_down_s(deployment) + self.settle.map_or(0.0, |settle| settle.usual_s())
+        up_and_down_s(deployment)
+            + self.settle.map_or(0.0, |settle| settle.usual_s() + settle.rest_s / 2.0)
     }
 }
 

@@ -150,6 +150,14 @@ fn loads(text: &mut String, plan: &Plan) {
             settle.slice_s,
             settle.max_s
         );
+        if settle.rest_s > 0.0 {
+            line!(
+                text,
+                "  {:<14} then no request until they are quiet, {} s at the most",
+                "",
+                settle.rest_s
+            );
+        }
     }
 }
 

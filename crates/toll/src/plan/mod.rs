@@ -90,6 +90,9 @@ pub struct PlannedSettle {
     pub max_s: f64,
     /// Connections of the closed loop.
     pub connections: u32,
+    /// The longest rest after it, until the services are quiet, seconds.
+    #[serde(default)]
+    pub rest_s: f64,
 }
 
 /// A variant, resolved or skipped.

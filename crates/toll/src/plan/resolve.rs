@@ -422,6 +422,7 @@ fn planned_settle(settle: study::Settle) -> PlannedSettle {
         slice_s: settle.slice.get().as_secs_f64(),
         max_s: settle.max.get().as_secs_f64(),
         connections: settle.connections,
+        rest_s: settle.rest.get().as_secs_f64(),
     }
 }
 

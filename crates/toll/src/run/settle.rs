@@ -6,6 +6,8 @@
 //! Some never come to rest (Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017): that is
 //! recorded and told, but not waited for.
 
+use std::time::{Duration, Instant};
+
 use toll_lab::{Environment, Reading, Role, Sample};
 use toll_load::{LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, Stop, Target};
 
@@ -20,6 +22,11 @@ use crate::study::Settle;
 const WINDOW: usize = Settle::SLICES as usize / 2;
 /// Share by which the windows' means may differ.
 const TOLERANCE: f64 = 0.05;
+/// Cores that services without requests may use and still be called quiet.
+const QUIET: f64 = 0.05;
+/// How often it is looked at, and how many looks in a row must be quiet.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+const QUIET_LOOKS: u32 = 4;
 /// A service that has just started may take its time for the first requests.
 const TIMEOUT_MS: u64 = 10_000;
 
@@ -46,7 +53,37 @@ pub fn settle(
         slices.push(slice);
         stable = is_stable(&slices);
     }
-    Ok(Some(SettleRecord { slices, stable }))
+    let rest_s = rest(session, environment, settle.rest_s)?;
+    Ok(Some(SettleRecord { slices, stable, rest_s }))
+}
+
+/// Sends nothing until the services are quiet, and tells how long that took, seconds. Under load a compiler gets
+/// the cores last; what it has put by it would do in the first trials, at the expense of their requests.
+fn rest(
+    session: &mut Session<'_>,
+    environment: &mut Environment,
+    most_s: f64,
+) -> Result<f64, Stopped> {
+    let began = Instant::now();
+    let mut quiet = 0;
+    let mut before = environment.sample_in_passing();
+    while quiet < QUIET_LOOKS && began.elapsed().as_secs_f64() < most_s {
+        if session.interrupted() {
+            return Err(Stopped::Interrupted);
+        }
+        std::thread::sleep(LOOK_EVERY);
+        let now = environment.sample_in_passing();
+        quiet = if is_quiet(&before, &now) { quiet + 1 } else { 0 };
+        before = now;
+    }
+    Ok(began.elapsed().as_secs_f64())
+}
+
+/// What cannot be read is not known to be quiet.
+fn is_quiet(before: &Sample, now: &Sample) -> bool {
+    let passed_ns = now.at_ns.saturating_sub(before.at_ns) as f64;
+    let used_ns = cpu_ns(now).zip(cpu_ns(before)).map(|(now, before)| now.saturating_sub(before));
+    used_ns.is_some_and(|used_ns| used_ns as f64 <= passed_ns * QUIET)
 }
 
 /// The counters at the ends of a slice.

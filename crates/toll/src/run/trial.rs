@@ -43,8 +43,8 @@ pub fn run(
     };
     let mut site = standing.site(session, &planned.arm, deployment, &trial.dir.logs())?;
     let measured = trial.measure(session, &mut site, load, turn);
-    let judged = or_crash(measured, site.environment)
-        .and_then(|measured| Ok(measured.judge(planned)?));
+    let judged =
+        or_crash(measured, site.environment).and_then(|measured| Ok(measured.judge(planned)?));
     // What a broken trial did to the services, the next would inherit.
     let goes_on = turn.stays_up && matches!(&judged, Ok(judgement) if judgement.services_are_sound);
     let cleared = if goes_on { Ok(()) } else { standing.take_down(session, &planned.arm) };
@@ -221,7 +221,8 @@ impl Measured {
                 reason: invalid.join("; "),
             });
         }
-        let failed = self.load.checks.iter().find(|check| !check.holds && check.name == Check::ERRORS);
+        let failed =
+            self.load.checks.iter().find(|check| !check.holds && check.name == Check::ERRORS);
         let services_are_sound = self.proof.holds() && failed.is_none();
         Ok(Judgement { invalid, services_are_sound })
     }

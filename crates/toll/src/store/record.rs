@@ -105,6 +105,9 @@ pub struct SettleRecord {
     pub slices: Vec<SettleSlice>,
     /// Whether throughput and CPU per request were stable at its end.
     pub stable: bool,
+    /// How long the services then rested, until they were quiet or the plan's time was up, seconds.
+    #[serde(default)]
+    pub rest_s: f64,
 }
 
 /// One slice of a discarded run.

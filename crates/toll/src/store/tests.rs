@@ -95,7 +95,8 @@ fn the_discarded_run_is_read_back_with_the_trial_that_it_came_before() {
         cpu_per_request_us,
         p50_us: 7.0,
     };
-    let settled = SettleRecord { slices: vec![slice(Some(0.1)), slice(None)], stable: true };
+    let settled =
+        SettleRecord { slices: vec![slice(Some(0.1)), slice(None)], stable: true, rest_s: 0.0 };
     let first = store.begin_trial(&plan.trials[0]).unwrap();
     first.write_settled(&settled).unwrap();
     first.finish(&verdict()).unwrap();

@@ -324,6 +324,9 @@ pub struct Settle {
     /// Connections of the closed loop.
     #[schemars(range(min = 1, max = 60_000))]
     pub connections: u32,
+    /// Then no request is sent until the services are quiet, for this long at the most: a JIT compiler works off what
+    /// it had to put by.
+    pub rest: TimeSpan,
 }
 
 /// The warm-up ends when the series is stable.
@@ -511,7 +514,12 @@ impl Default for WarmUp {
 
 impl Default for Settle {
     fn default() -> Self {
-        Self { slice: TimeSpan::from_secs(1), max: TimeSpan::from_secs(20), connections: 50 }
+        Self {
+            slice: TimeSpan::from_secs(1),
+            max: TimeSpan::from_secs(20),
+            connections: 50,
+            rest: TimeSpan::from_secs(0),
+        }
     }
 }
 

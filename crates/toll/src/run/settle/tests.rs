@@ -17,7 +17,8 @@ use crate::run::fixture::{
 };
 
 /// Time for ten slices: a fake lab takes two samples a slice, a second apart.
-const SETTLE: PlannedSettle = PlannedSettle { slice_s: 1.0, max_s: 20.0, connections: 8 };
+const SETTLE: PlannedSettle =
+    PlannedSettle { slice_s: 1.0, max_s: 20.0, connections: 8, rest_s: 0.0 };
 
 fn settling(plan: Plan) -> Flow {
     Flow::planned(Plan { settle: Some(SETTLE), ..plan })
@@ -122,6 +123,45 @@ fn the_load_generator_and_toll_itself_are_not_on_the_bill() {
     assert_eq!(cpu_ns(&sample([&measured[..], &others].concat())), Some(40));
     let gone = component(Role::Database, Reading::Missing("ended".into()));
     assert_eq!(cpu_ns(&sample([&measured[..], &[gone]].concat())), None);
+}
+
+#[test]
+fn a_rest_ends_when_the_services_are_quiet_or_its_time_is_up() {
+    // A fake lab's seconds are samples: without load its services use nothing.
+    let rested = |rest_s| {
+        let settle = PlannedSettle { rest_s, ..SETTLE };
+        let flow = Flow::planned(Plan { settle: Some(settle), ..planned(STUDY) });
+        flow.run(&lab(sound)).ending.unwrap();
+        flow.stored().trials.remove(0).settled.unwrap().rest_s
+    };
+    let looks_s = LOOK_EVERY.as_secs_f64() * f64::from(QUIET_LOOKS);
+    assert!((looks_s..looks_s + 2.0).contains(&rested(60.0)));
+    assert!((0.01..looks_s).contains(&rested(0.01)));
+    assert!(rested(0.0) < 0.01);
+}
+
+#[test]
+fn what_uses_a_core_or_cannot_be_read_is_not_quiet() {
+    let sample = |at_ns, cpu_ns| Sample {
+        at_ns,
+        took_ns: 0,
+        components: vec![ComponentSample {
+            component: Component { role: Role::Application, pod: "p".into() },
+            cpu_ns,
+            memory: MemorySample {
+                current: Reading::Value(0),
+                anonymous: Reading::Value(0),
+                peak: Reading::Value(0),
+            },
+        }],
+        host: HostSample { busy_ns: 0, steal_ns: 0, runnable: 0 },
+        metrics: vec![],
+    };
+    let before = sample(0, Reading::Value(0));
+    let after = |cpu_ns| is_quiet(&before, &sample(1_000_000_000, cpu_ns));
+    assert!(after(Reading::Value(40_000_000)));
+    assert!(!after(Reading::Value(60_000_000)));
+    assert!(!after(Reading::Missing("ended".into())));
 }
 
 #[test]
