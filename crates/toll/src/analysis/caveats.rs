@@ -382,11 +382,17 @@ fn noise(run: &RunRecord) -> Vec<String> {
     warnings
 }
 
+/// Trials that began before the series was stable. A warm-up of one length was not asked to wait for that.
 fn unsettled(run: &RunRecord) -> Option<String> {
+    let may_wait = |t: &&TrialRecord| {
+        let load = run.plan.load(&t.trial.load);
+        load.is_some_and(|load| load.warm_up.min_s < load.warm_up.max_s)
+    };
     let count = run
         .trials
         .iter()
         .filter(|t| t.verdict.invalid.is_empty())
+        .filter(may_wait)
         .filter(|t| t.load.as_ref().is_some_and(|load| !load.warm_up_stable))
         .count();
     (count > 0).then(|| {

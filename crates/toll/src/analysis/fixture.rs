@@ -93,7 +93,13 @@ fn plan() -> Plan {
         blocks: BLOCKS,
         bring_up: BringUp::Block,
         runtime: None,
-        settle: Some(PlannedSettle { slice_s: 1.0, max_s: 20.0, connections: 50, rest_s: 0.0 }),
+        settle: Some(PlannedSettle {
+            slice_s: 1.0,
+            max_s: 20.0,
+            connections: 50,
+            rest_s: 0.0,
+            rehearse: false,
+        }),
         variants: vec![
             variant("bare", "ingress gateway only, no sidecars", DataPlane::Bare),
             variant(

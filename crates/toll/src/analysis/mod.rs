@@ -36,6 +36,8 @@ const LEVEL: toll_stats::Level = toll_stats::Level::P95;
 
 /// All that a run found.
 pub fn findings(run: &RunRecord) -> Findings {
+    let settled = settled::settled(run);
+    let run = &without_rehearsal(run);
     let valid: Vec<&TrialRecord> =
         run.trials.iter().filter(|t| t.verdict.invalid.is_empty()).collect();
     let mut loads: Vec<LoadFindings> =
@@ -62,12 +64,20 @@ pub fn findings(run: &RunRecord) -> Findings {
         knees: summary::knees(run),
         published: summary::published(&run.plan),
         proofs,
-        settled: settled::settled(run),
+        settled,
         span_costs,
         heap_trends,
         trials: summary::trial_lines(run),
         manifest: summary::manifest(run),
     }
+}
+
+/// The run without its block 0: what services bore to get used to it.
+fn without_rehearsal(run: &RunRecord) -> RunRecord {
+    let mut run = run.clone();
+    run.plan.trials.retain(|trial| trial.block > 0);
+    run.trials.retain(|trial| trial.trial.block > 0);
+    run
 }
 
 #[cfg(test)]

@@ -150,6 +150,13 @@ fn loads(text: &mut String, plan: &Plan) {
             settle.slice_s,
             settle.max_s
         );
+        if settle.rehearse {
+            line!(
+                text,
+                "  {:<14} then every load once in every arm, block 0, which counts for nothing",
+                ""
+            );
+        }
         if settle.rest_s > 0.0 {
             line!(
                 text,

@@ -93,6 +93,9 @@ pub struct PlannedSettle {
     /// The longest rest after it, until the services are quiet, seconds.
     #[serde(default)]
     pub rest_s: f64,
+    /// Whether every arm then bears every load once before the first block.
+    #[serde(default)]
+    pub rehearse: bool,
 }
 
 /// A variant, resolved or skipped.
@@ -234,7 +237,7 @@ pub enum PlannedRate {
 pub struct PlannedTrial {
     /// Position in the run, from 1.
     pub index: usize,
-    /// Block, from 1.
+    /// Block, from 1; 0 for the rehearsal, which counts for nothing.
     pub block: usize,
     /// What runs.
     pub arm: Arm,

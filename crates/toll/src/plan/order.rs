@@ -4,17 +4,25 @@
 //! back to back, so that the pairs that are compared lie close together in time. What stays up for a block: the
 //! arms follow each other, and each bears all loads, in the order of the study, before it goes down.
 
+use std::ops::RangeInclusive;
+
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 use super::{Arm, BringUp, PlannedTrial};
+use crate::study::Study;
+
+/// The first block: 0 is a rehearsal.
+pub fn first_block(study: &Study) -> usize {
+    usize::from(!study.settle.is_some_and(|settle| settle.rehearse))
+}
 
 /// Every arm once per load and block.
 pub fn trials(
     arms: &[Arm],
     loads: &[String],
-    blocks: usize,
+    blocks: RangeInclusive<usize>,
     seed: u64,
     bring_up: BringUp,
 ) -> Vec<PlannedTrial> {
@@ -36,7 +44,7 @@ pub fn trials(
                 .collect(),
         }
     };
-    let numbered = (1..=blocks).flat_map(|block| of_block().into_iter().map(move |t| (block, t)));
+    let numbered = blocks.flat_map(|block| of_block().into_iter().map(move |t| (block, t)));
     let trial = |(before, (block, (arm, load))): (usize, (usize, (Arm, &String)))| PlannedTrial {
         index: before + 1,
         block,
@@ -61,7 +69,7 @@ mod tests {
     #[test]
     fn every_block_holds_every_arm_once_per_load() {
         let loads = ["x".to_owned(), "y".to_owned()];
-        let trials = trials(&arms(), &loads, 4, 7, BringUp::Trial);
+        let trials = trials(&arms(), &loads, 1..=4, 7, BringUp::Trial);
         assert_eq!(trials.len(), 3 * 2 * 4);
         for block in 1..=4 {
             for load in &loads {
@@ -77,17 +85,25 @@ mod tests {
     }
 
     #[test]
+    fn a_rehearsal_comes_before_the_first_block_and_holds_every_load_of_every_arm() {
+        let loads = ["x".to_owned(), "y".to_owned()];
+        let trials = trials(&arms(), &loads, 0..=2, 7, BringUp::Run);
+        assert_eq!(trials.len(), 3 * 2 * 3);
+        assert!(trials.iter().enumerate().all(|(at, t)| (at < 6) == (t.block == 0)));
+    }
+
+    #[test]
     fn the_order_differs_between_blocks_and_follows_the_seed() {
         let loads = ["x".to_owned()];
-        let first = trials(&arms(), &loads, 8, 7, BringUp::Trial);
-        assert_eq!(first, trials(&arms(), &loads, 8, 7, BringUp::Trial));
-        assert_ne!(first, trials(&arms(), &loads, 8, 8, BringUp::Trial));
+        let first = trials(&arms(), &loads, 1..=8, 7, BringUp::Trial);
+        assert_eq!(first, trials(&arms(), &loads, 1..=8, 7, BringUp::Trial));
+        assert_ne!(first, trials(&arms(), &loads, 1..=8, 8, BringUp::Trial));
         assert!((2..=8).any(|block| order_of(&first, block) != order_of(&first, 1)));
     }
 
     #[test]
     fn indices_count_from_one_without_gaps() {
-        let trials = trials(&arms(), &["x".to_owned()], 2, 1, BringUp::Trial);
+        let trials = trials(&arms(), &["x".to_owned()], 0..=2, 1, BringUp::Trial);
         assert!(trials.iter().enumerate().all(|(i, t)| t.index == i + 1));
     }
 
@@ -106,7 +122,7 @@ mod tests {
     #[test]
     fn what_stays_up_for_a_block_bears_all_loads_in_the_order_of_the_study() {
         let loads = ["z".to_owned(), "a".to_owned()];
-        let trials = trials(&arms(), &loads, 8, 7, BringUp::Block);
+        let trials = trials(&arms(), &loads, 1..=8, 7, BringUp::Block);
         assert_eq!(trials.len(), 3 * 2 * 8);
         assert!(trials.iter().enumerate().all(|(i, t)| t.index == i + 1));
         let orders: Vec<Vec<String>> = (1..=8)

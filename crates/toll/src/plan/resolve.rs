@@ -172,7 +172,13 @@ pub fn resolve(
         blocks,
         bring_up,
         settle: study.settle.map(planned_settle),
-        trials: order::trials(&arms, &names, blocks, choices.seed, bring_up),
+        trials: order::trials(
+            &arms,
+            &names,
+            order::first_block(&study)..=blocks,
+            choices.seed,
+            bring_up,
+        ),
         variants,
         loads,
         reference: study.reference.as_ref().map(reference),
@@ -423,6 +429,7 @@ fn planned_settle(settle: study::Settle) -> PlannedSettle {
         max_s: settle.max.get().as_secs_f64(),
         connections: settle.connections,
         rest_s: settle.rest.get().as_secs_f64(),
+        rehearse: settle.rehearse,
     }
 }
 

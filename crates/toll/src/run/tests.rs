@@ -130,10 +130,12 @@ fn the_knee_of_every_variant_is_searched_for_before_the_first_trial_and_stored()
     let found = ran.events.iter().rposition(|e| matches!(e, RunEvent::KneeFound { .. }));
     assert!(found.unwrap() < ran.position(|e| matches!(e, RunEvent::TrialStarted { .. })).unwrap());
     let knees = flow.store.knees().unwrap();
+    let [bare, mesh] = &knees[..] else { panic!("{knees:?}") };
     // Four halvings of 500..1000 end on a multiple of 31.25.
-    let expected = [("bare", 937.5), ("mesh", 562.5)];
-    let knees: Vec<_> = knees.iter().map(|k| (k.variant.as_str(), k.rate_per_s)).collect();
-    assert_eq!(knees, expected);
+    assert_eq!((mesh.variant.as_str(), mesh.rate_per_s), ("mesh", 562.5));
+    // It carries whatever it is asked: the search goes beyond what the closed loop showed, and ends.
+    assert_eq!(bare.variant, "bare");
+    assert!(bare.rate_per_s > 1000.0 && bare.tried.iter().all(|(_, carried)| *carried), "{bare:?}");
 }
 
 #[test]

@@ -139,6 +139,8 @@ pub(super) enum Problem {
     SettleTooShort { slice: String, max: String },
     #[error("the shortest warm-up ({min}) is longer than the longest ({max})")]
     WarmUpOrder { min: String, max: String },
+    #[error("a rehearsal is for services that stay up for the whole run")]
+    RehearsalInVain,
 }
 
 impl StudyErrors {
@@ -308,6 +310,7 @@ impl Problem {
             Self::SettleTooShort { .. } => {
                 "leave it room, for example `{slice: 1s, max: 20s}`".into()
             }
+            Self::RehearsalInVain => "write `bring_up: run`, or leave `rehearse` out".into(),
             Self::WarmUpOrder { .. } => "write both, for example `{min: 2s, max: 10s}`".into(),
         };
         Some(help)

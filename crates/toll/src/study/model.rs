@@ -327,6 +327,8 @@ pub struct Settle {
     /// Then no request is sent until the services are quiet, for this long at the most: a JIT compiler works off what
     /// it had to put by.
     pub rest: TimeSpan,
+    /// Then every arm bears every load once before the first block, and that counts for nothing; with `bring_up: run`.
+    pub rehearse: bool,
 }
 
 /// The warm-up ends when the series is stable.
@@ -519,6 +521,7 @@ impl Default for Settle {
             max: TimeSpan::from_secs(20),
             connections: 50,
             rest: TimeSpan::from_secs(0),
+            rehearse: false,
         }
     }
 }

@@ -9,7 +9,7 @@ mod reference;
 mod request;
 
 use super::fault::Problem;
-use super::model::{Changes, Settle, Study, WarmUp};
+use super::model::{BringUp, Changes, Settle, Study, WarmUp};
 use super::quantity::{Name, TimeSpan};
 use super::tree::Pointer;
 
@@ -51,6 +51,7 @@ pub(super) fn check(study: &Study) -> Vec<Nonsense> {
     found.extend(load::check(study));
     found.extend(warm_up_order(&study.warm_up, &Pointer::to(&["warm_up"])));
     found.extend(study.settle.iter().flat_map(|s| hasty_settle(s, &Pointer::to(&["settle"]))));
+    found.extend(rehearsal_in_vain(study.settle, study.bring_up, &Pointer::to(&["settle"])));
     for (key, block) in
         [("quick", &study.quick), ("paper", &study.paper), ("spring", &study.spring)]
     {
@@ -117,12 +118,27 @@ fn hasty_settle(settle: &Settle, at: &Pointer) -> Option<Nonsense> {
     no_slice.or_else(|| hasty.then(|| at_value(Problem::SettleTooShort { slice, max }, at.clone())))
 }
 
+/// A rehearsal of services that each block or trial starts anew.
+fn rehearsal_in_vain(settle: Option<Settle>, bring_up: BringUp, at: &Pointer) -> Option<Nonsense> {
+    let in_vain = settle.is_some_and(|settle| settle.rehearse) && bring_up != BringUp::Run;
+    in_vain.then(|| at_value(Problem::RehearsalInVain, at.child("rehearse")))
+}
+
 fn changes(study: &Study, changes: &Changes, at: &Pointer) -> Vec<Nonsense> {
     let duration = changes.duration;
     let duration = duration.and_then(|duration| zero("load", duration, at.child("duration")));
     let warm_up = changes.warm_up.and_then(|warm_up| warm_up_order(&warm_up, &at.child("warm_up")));
     let settle = changes.settle.and_then(|settle| hasty_settle(&settle, &at.child("settle")));
+    let stays_up = changes.bring_up.unwrap_or(study.bring_up);
+    let rehearsal = rehearsal_in_vain(changes.settle, stays_up, &at.child("settle"));
     let vus = changes.vus.and_then(|stages| load::no_stages(&stages, at.child("vus")));
     let loads = load::changes(study, &changes.loads, &at.child("loads"));
-    duration.into_iter().chain(warm_up).chain(settle).chain(vus).chain(loads).collect()
+    duration
+        .into_iter()
+        .chain(warm_up)
+        .chain(settle)
+        .chain(rehearsal)
+        .chain(vus)
+        .chain(loads)
+        .collect()
 }

@@ -120,6 +120,10 @@ fn listeners(app: &App) -> Vec<Listener<'_>> {
     });
     let metrics = app.services.iter().filter_map(|(name, service)| {
         let port = service.metrics.as_ref()?.port;
+        // Most programs tell of themselves where they listen; the Petclinic's parts do not.
+        if port == service.port && service.petclinic.is_none() {
+            return None;
+        }
         Some(Listener { name, port, at: service_at(name, "metrics") })
     });
     own.chain(metrics).collect()
