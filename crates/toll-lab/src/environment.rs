@@ -85,12 +85,12 @@ impl Environment {
     /// were acknowledged. Nothing may be under load meanwhile.
     ///
     /// # Errors
-    /// When the proof is not open, or a counter gives no result. A wrong path is not an error but a claim
+    /// When the proof is not open, the user wants to leave, or a counter gives no result. A wrong path is not an error but a claim
     /// that does not hold.
     pub fn close_proof(&mut self, traffic: Traffic) -> Result<Proof, LabError> {
         match &mut self.0 {
             Kind::Local(environment) => environment.close_proof(traffic),
-            Kind::Fake(environment) => Ok(environment.close_proof(traffic)),
+            Kind::Fake(environment) => environment.close_proof(traffic),
         }
     }
 

@@ -87,8 +87,8 @@ pub enum LabError {
         /// What it says.
         message: String,
     },
-    /// The user wants to leave.
-    #[error("interrupted while the deployment came up")]
+    /// The user wants to leave: the lab stopped waiting.
+    #[error("interrupted")]
     Interrupted,
     /// Proxies and databases run as users of their own, who must reach their files.
     #[error("the users of proxies and databases cannot enter {0}")]

@@ -54,6 +54,8 @@ pub struct FakeLab {
     proof: Proof,
     /// Number of the load, from 1, in which a component ends by itself.
     crash_in: Option<usize>,
+    /// Number of the load, from 1, from which on the user does not wait for proofs.
+    interrupt_after: Option<usize>,
     calls: Arc<Mutex<Vec<FakeCall>>>,
 }
 
@@ -64,7 +66,14 @@ impl FakeLab {
         script: impl Fn(&Deployment, &[u8]) -> FakeLoadScript + Send + Sync + 'static,
     ) -> Self {
         let telling = Arc::new(|_: &Deployment, _| Vec::new());
-        Self { script: Arc::new(script), telling, proof, crash_in: None, calls: Arc::default() }
+        Self {
+            script: Arc::new(script),
+            telling,
+            proof,
+            crash_in: None,
+            interrupt_after: None,
+            calls: Arc::default(),
+        }
     }
 
     /// The same, but each sample has what `telling` says for its instant, in nanoseconds: the first is at one
@@ -79,6 +88,11 @@ impl FakeLab {
     /// The same, but in its load number `load`, from 1, a component ends by itself.
     pub fn crashing_in(self, load: usize) -> Self {
         Self { crash_in: Some(load), ..self }
+    }
+
+    /// The same, but the first proof that is closed after its load number `load`, from 1, is interrupted.
+    pub fn interrupted_after(self, load: usize) -> Self {
+        Self { interrupt_after: Some(load), ..self }
     }
 
     /// What has been asked of this lab and its clones, in order.
@@ -186,9 +200,12 @@ impl FakeEnvironment {
         self.lab.note(FakeCall::OpenProof);
     }
 
-    pub(crate) fn close_proof(&mut self, traffic: Traffic) -> Proof {
+    pub(crate) fn close_proof(&mut self, traffic: Traffic) -> Result<Proof, LabError> {
         self.lab.note(FakeCall::CloseProof(traffic));
-        self.lab.proof.clone()
+        match self.lab.interrupt_after.is_some_and(|load| self.lab.loads() >= load) {
+            true => Err(LabError::Interrupted),
+            false => Ok(self.lab.proof.clone()),
+        }
     }
 
     /// Once a component has ended, it stays so.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -98,11 +98,8 @@ impl LocalEnvironment {
         let each: u64 = traffic.spans.values().sum();
         let expected = (each > 0).then_some(each * traffic.requests);
         let mut arrivals = Arrivals::new(expected, batch_delay(agent), Instant::now());
-        let interrupted = || self.options.interrupt.load(Ordering::Relaxed);
-        while !arrivals.are_over(collector::counts(socket)?, Instant::now()) && !interrupted() {
-            thread::sleep(LOOK_EVERY);
-        }
-        Ok(())
+        let look = || Ok(arrivals.are_over(collector::counts(socket)?, Instant::now()));
+        unless_interrupted(&self.options.interrupt, look)
     }
 
     fn sight(
@@ -223,6 +220,21 @@ impl LocalEnvironment {
     }
 }
 
+/// Looks until it is over. A wait that was cut short is no measurement: spans would count as dropped that were
+/// only on their way.
+fn unless_interrupted(
+    interrupt: &AtomicBool,
+    mut is_over: impl FnMut() -> Result<bool, LabError>,
+) -> Result<(), LabError> {
+    while !is_over()? {
+        if interrupt.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
+
 fn walk(answer: Answer) -> Walk {
     Walk {
         server: answer.headers.get("server").cloned(),
@@ -242,6 +254,22 @@ fn plaintext(answer: &Answer) -> Plaintext {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_for_spans_that_is_interrupted_gives_no_proof() {
+        let interrupt = AtomicBool::new(false);
+        let mut looks = 0;
+        let never = || {
+            looks += 1;
+            interrupt.store(looks == 2, Ordering::Relaxed);
+            Ok(false)
+        };
+        let ended = unless_interrupted(&interrupt, never);
+        assert!(matches!(ended, Err(LabError::Interrupted)), "{ended:?}");
+        assert_eq!(looks, 2);
+        // All had come already.
+        assert!(unless_interrupted(&AtomicBool::new(true), || Ok(true)).is_ok());
+    }
 
     #[test]
     fn only_a_connection_that_was_made_and_then_closed_counts_as_refused_plaintext() {

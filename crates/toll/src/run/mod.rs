@@ -117,7 +117,7 @@ impl Session<'_> {
             return Err(RunError::SideBySide);
         }
         match self.run_alone() {
-            // The lab waited for an environment to come up, and stopped because the user wants to leave.
+            // The lab waited for something, and stopped because the user wants to leave.
             Err(RunError::Lab(LabError::Interrupted)) => self.end(Ending::Interrupted),
             ended => ended,
         }

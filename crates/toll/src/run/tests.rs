@@ -104,6 +104,24 @@ fn an_interrupt_keeps_what_was_measured_before() {
 }
 
 #[test]
+fn a_trial_whose_proof_is_interrupted_is_not_measured() {
+    let flow = Flow::of(STUDY);
+    let Lab::Fake(fake) = lab(sound) else { unreachable!("it is the fake one") };
+    let ran = flow.run(&Lab::Fake(fake.interrupted_after(2)));
+    assert_eq!(ran.ending.unwrap(), Ending::Interrupted);
+    assert_eq!(flow.verdicts(), [(1, vec![])]);
+}
+
+#[test]
+fn a_knee_whose_proof_is_interrupted_is_not_found() {
+    let flow = Flow::of(&study_of_the_knee());
+    let Lab::Fake(fake) = lab_with_knees() else { unreachable!("it is the fake one") };
+    let ran = flow.run(&Lab::Fake(fake.interrupted_after(1)));
+    assert_eq!(ran.ending.unwrap(), Ending::Interrupted);
+    assert!(flow.store.knees().unwrap().is_empty());
+}
+
+#[test]
 fn an_interrupted_run_goes_on_with_the_trial_that_was_cut_short() {
     let flow = Flow::of(STUDY);
     flow.run_until(&lab(sound), measures(3)).ending.unwrap();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use toll_lab::{Environment, Proof, Sample, Traffic};
+use toll_lab::{Environment, LabError, Proof, Sample, Traffic};
 use toll_load::{Check, LoadEvent, LoadPlan, LoadReport, Phase};
 
 use super::load::{Heard, Stopped, answered_well, drive, traffic};
@@ -191,9 +191,10 @@ impl Trial {
 /// A path that cannot be proven costs the trial, not the run: services that broke under the load may not answer
 /// a probe, and the next environment is a fresh one.
 fn close_proof(environment: &mut Environment, traffic: Traffic) -> Result<Proof, Stopped> {
-    environment
-        .close_proof(traffic)
-        .map_err(|error| Stopped::Broken(format!("path not proven: {error}")))
+    environment.close_proof(traffic).map_err(|error| match error {
+        LabError::Interrupted => Stopped::Interrupted,
+        error => Stopped::Broken(format!("path not proven: {error}")),
+    })
 }
 
 impl Measured {
