@@ -66,6 +66,8 @@ pub(crate) struct Jvm {
     pub named: Vec<PathBuf>,
     /// Those that it has open; one that no option names only if the lab knows it.
     pub open: Vec<PathBuf>,
+    /// Whether it has loaded the library of all Java agents, however they got into it.
+    pub instruments: bool,
 }
 
 /// What a database server says of its clients and of what it has done since it began.

@@ -1,7 +1,10 @@
 //! Tells which tracing agents are in the JVMs of a pod: those that their options name, and those whose jars they
 //! hold open, as every JVM does with the jar of an agent that is in it. Whether a jar that nobody names is an agent
-//! cannot be told from the jar: ordinary libraries can be agents, too. So one that was put into a running JVM is
-//! found only if the lab knows it.
+//! cannot be told from the jar: ordinary libraries can be agents, too. So an agent of a file of options, of a jar's
+//! manifest, or that was put into a running JVM is found by its name only if the lab knows it.
+//!
+//! But each Java agent, whichever way it came, has its JVM load the library of `java.lang.instrument`, which a JVM
+//! without one does not (seen with OpenJDK 17). A native agent that no option names is not found.
 //!
 //! A process that cannot be looked at counts as no JVM, so that it proves nothing.
 
@@ -19,6 +22,9 @@ use crate::data_plane::Jvm;
 /// Part of the path of the library that makes a process a JVM.
 const JVM_LIBRARY: &[u8] = b"/libjvm.so";
 
+/// Part of the path of the library that all Java agents use.
+const AGENTS_LIBRARY: &[u8] = b"/libinstrument.so";
+
 /// The variables that a JVM takes options from.
 const OPTIONS: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
 
@@ -35,7 +41,7 @@ pub(crate) fn jvms(processes: &Processes, own: Pid, known: Option<&Path>) -> Vec
 /// `process` is its folder in `/proc`.
 fn look(process: &Path, known: Option<&Path>) -> io::Result<Option<Jvm>> {
     let maps = fs::read(process.join("maps"))?;
-    if !maps.windows(JVM_LIBRARY.len()).any(|bytes| bytes == JVM_LIBRARY) {
+    if !maps_name(&maps, JVM_LIBRARY) {
         return Ok(None);
     }
     let folder = fs::read_link(process.join("cwd"))?;
@@ -46,7 +52,12 @@ fn look(process: &Path, known: Option<&Path>) -> io::Result<Option<Jvm>> {
     let named: Vec<PathBuf> = named.map(|jar| resolved(&folder.join(jar))).collect();
     let mut open = open_files(&process.join("fd"))?;
     open.retain(|file| named.contains(file) || Some(file.as_path()) == known);
-    Ok(Some(Jvm { named, open }))
+    Ok(Some(Jvm { named, open, instruments: maps_name(&maps, AGENTS_LIBRARY) }))
+}
+
+/// Whether a file whose path has `part` is mapped.
+fn maps_name(maps: &[u8], part: &[u8]) -> bool {
+    maps.windows(part.len()).any(|bytes| bytes == part)
 }
 
 /// What stands before the application's own arguments.
@@ -121,6 +132,29 @@ mod tests {
             MY_JAVA_TOOL_OPTIONS=-javaagent:/no.jar\0_JAVA_OPTIONS=\"-agentpath:/lib'.so=1\"\0";
         let expected = [Path::new("/a b.jar"), Path::new("/lib'.so")];
         assert_eq!(named(environment_options(environment)), expected);
+    }
+
+    /// What `/proc` would show of a JVM that maps these libraries.
+    fn process(libraries: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let line =
+            |library: &&str| format!("7f00-7f01 r--p 00000000 fe:00 42  /jdk/lib/{library}\n");
+        fs::write(folder.path().join("maps"), libraries.iter().map(line).collect::<String>())
+            .unwrap();
+        fs::write(folder.path().join("cmdline"), b"java\0@hidden.args\0").unwrap();
+        fs::write(folder.path().join("environ"), b"HOME=/\0").unwrap();
+        fs::create_dir(folder.path().join("fd")).unwrap();
+        std::os::unix::fs::symlink("/", folder.path().join("cwd")).unwrap();
+        folder
+    }
+
+    #[test]
+    fn an_agent_that_no_option_names_is_seen_by_the_library_that_all_java_agents_use() {
+        let seen = |libraries: &[&str]| look(process(libraries).path(), None).unwrap();
+        let jvm = |instruments| Some(Jvm { named: vec![], open: vec![], instruments });
+        assert_eq!(seen(&["server/libjvm.so", "libnet.so"]), jvm(false));
+        assert_eq!(seen(&["server/libjvm.so", "libinstrument.so"]), jvm(true));
+        assert_eq!(seen(&["libinstrument.so"]), None);
     }
 
     #[test]

@@ -147,7 +147,7 @@ fn without_an_agent_it_is_proved_that_nobody_traced_a_request() {
     for proof in proofs_of!(Isolation::Pods, DataPlane::Bare) {
         assert!(proof.holds(), "{proof:#?}");
         let said = |claim: &str| proof.claims.iter().any(|c| c.claim == claim);
-        assert!(said("collector: no span came") && said("vets pod: no agent is in its JVM"));
+        assert!(said("collector: no span came") && said("vets pod: no Java agent is in its JVM"));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Proves that a tracing agent is in the JVMs of an application, or that none is: by what the processes were
-//! started with and hold open, and by the spans that came.
+//! started with and hold open, by whether they have loaded the library of all Java agents, and by the spans that
+//! came. That library is loaded once: beside the agent of a variant it tells of no further one.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +9,14 @@ use super::{Jvm, Sight, Window, spans};
 use crate::deployment::{Program, Service};
 use crate::proof::Claim;
 
+/// What cannot be seen where an agent is.
+const FURTHER_AGENTS: &str = "a further agent that no option names, for instance one in a file of options: the one \
+                              that is measured has loaded what would give it away";
+
 /// That the requests were traced, as [`spans::judge`] has it, and that `jar` is in every JVM.
 pub(super) fn judge(seen: &Window<'_>, jar: &Path) -> spans::Judged {
     let mut judged = spans::judge(seen);
-    let is_expected = |jvm: &Jvm| jvm.named == [jar] && jvm.open == [jar];
+    let is_expected = |jvm: &Jvm| jvm.named == [jar] && jvm.open == [jar] && jvm.instruments;
     judged.claims.extend(at_both_ends(seen, |sight| {
         let claim = |pod: &str, jvms: &[Jvm]| Claim {
             claim: format!("{pod} pod: the agent is in its JVM"),
@@ -21,6 +26,7 @@ pub(super) fn judge(seen: &Window<'_>, jar: &Path) -> spans::Judged {
         };
         each_pod(seen, sight, claim)
     }));
+    judged.left_out.push(FURTHER_AGENTS.to_owned());
     judged.left_out.extend(programs_without_jvm(seen));
     judged
 }
@@ -31,11 +37,11 @@ pub(super) fn none_claims(seen: &Window<'_>) -> Vec<Claim> {
     if !programs.any(|program| *program == Program::Collector) {
         return Vec::new();
     }
-    let is_free = |jvm: &Jvm| jvm.named.is_empty() && jvm.open.is_empty();
+    let is_free = |jvm: &Jvm| jvm.named.is_empty() && jvm.open.is_empty() && !jvm.instruments;
     let free = at_both_ends(seen, |sight| {
         let claim = |pod: &str, jvms: &[Jvm]| Claim {
-            claim: format!("{pod} pod: no agent is in its JVM"),
-            expected: "no agent".to_owned(),
+            claim: format!("{pod} pod: no Java agent is in its JVM"),
+            expected: NONE.to_owned(),
             seen: words(jvms),
             holds: !jvms.is_empty() && jvms.iter().all(is_free),
         };
@@ -43,6 +49,9 @@ pub(super) fn none_claims(seen: &Window<'_>) -> Vec<Claim> {
     });
     std::iter::once(spans::none_claim(seen)).chain(free).collect()
 }
+
+/// What is seen of a JVM without an agent.
+const NONE: &str = "no agent";
 
 /// A claim for each pod that is known to be a JVM, or in which one was seen.
 fn each_pod(seen: &Window<'_>, sight: &Sight, claim: impl Fn(&str, &[Jvm]) -> Claim) -> Vec<Claim> {
@@ -84,7 +93,12 @@ fn agents(jvm: &Jvm) -> String {
         false => format!("{} is named, but not open", file_name(jar)),
     };
     let words: Vec<String> = jvm.named.iter().chain(unnamed).map(word).collect();
-    if words.is_empty() { "no agent".to_owned() } else { words.join(", ") }
+    match (words.as_slice(), jvm.instruments) {
+        ([], false) => NONE.to_owned(),
+        ([], true) => "an agent that no option names".to_owned(),
+        (_, false) => format!("{}, which is not loaded", words.join(", ")),
+        (_, true) => words.join(", "),
+    }
 }
 
 fn file_name(jar: &Path) -> String {

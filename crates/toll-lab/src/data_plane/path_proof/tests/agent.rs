@@ -13,6 +13,9 @@ const WHOLE: &str = "collector: traces came whole";
 const GATEWAY_LINKS: &str = "gateway: its spans in a trace: 1 at the root";
 const VETS_LINKS: &str = "vets: its spans in a trace: 1 below gateway, 8 below vets";
 
+/// Without an agent.
+const PLAIN: Jvm = Jvm { named: vec![], open: vec![], instruments: false };
+
 /// Parent and service of spans, and how many.
 type Shape<'a> = &'a [(Option<&'a str>, &'a str, u64)];
 
@@ -31,14 +34,14 @@ struct Traced {
 
 impl Traced {
     fn by_an_agent() -> Self {
-        let jvm = Jvm { named: vec![JAR.into()], open: vec![JAR.into()] };
+        let jvm = Jvm { named: vec![JAR.into()], open: vec![JAR.into()], instruments: true };
         let settings = BTreeMap::new();
         let agent = JavaAgent { kind: AgentKind::OpenTelemetry, settings };
         Self::of(DataPlane::Agent(agent), &jvm, came(&[(RIGHT, REQUESTS)]))
     }
 
     fn by_nobody() -> Self {
-        Self::of(DataPlane::Bare, &Jvm { named: vec![], open: vec![] }, came(&[]))
+        Self::of(DataPlane::Bare, &PLAIN, came(&[]))
     }
 
     fn of(data_plane: DataPlane, jvm: &Jvm, spans: SpanWindow) -> Self {
@@ -160,13 +163,36 @@ fn one_span_fails_the_bare_path() {
 
 #[test]
 fn an_agent_in_a_jvm_fails_the_bare_path_whether_it_was_named_or_put_in_later() {
-    let claim = "vets pod: no agent is in its JVM";
-    let late = |jvms: &mut Vec<Jvm>| jvms[0].open.push(JAR.into());
+    let claim = "vets pod: no Java agent is in its JVM";
+    let late = |jvms: &mut Vec<Jvm>| {
+        jvms[0].open.push(JAR.into());
+        jvms[0].instruments = true;
+    };
     let seen = Traced::by_nobody().jvms_after("vets", late);
     assert_eq!(seen.failed(), [claim]);
     assert_eq!(seen.seen_by(claim), "no agent before the load, otel.jar after it");
     let named = |jvms: &mut Vec<Jvm>| jvms[0].named.push(JAR.into());
     assert_eq!(Traced::by_nobody().jvms_after("vets", named).failed(), [claim]);
+}
+
+#[test]
+fn an_agent_that_no_option_names_fails_the_bare_path() {
+    let claim = "vets pod: no Java agent is in its JVM";
+    let hidden = |jvms: &mut Vec<Jvm>| jvms[0].instruments = true;
+    let seen = Traced::by_nobody().jvms_after("vets", hidden);
+    assert_eq!(seen.failed(), [claim]);
+    assert_eq!(
+        seen.seen_by(claim),
+        "no agent before the load, an agent that no option names after it"
+    );
+}
+
+#[test]
+fn beside_an_agent_it_is_said_that_a_further_one_could_hide() {
+    let proof = Traced::by_an_agent().proof();
+    assert!(proof.left_out.iter().any(|left| left.starts_with("a further agent")));
+    let bare = Traced::by_nobody().proof();
+    assert!(!bare.left_out.iter().any(|left| left.starts_with("a further agent")));
 }
 
 #[test]
@@ -179,8 +205,7 @@ fn a_collector_that_was_not_asked_proves_nothing() {
 #[test]
 fn one_jvm_without_the_agent_fails() {
     let claim = "gateway pod: the agent is in its JVM";
-    let without = Jvm { named: vec![], open: vec![] };
-    let seen = Traced::by_an_agent().jvms_after("gateway", |jvms| jvms.push(without));
+    let seen = Traced::by_an_agent().jvms_after("gateway", |jvms| jvms.push(PLAIN));
     assert_eq!(seen.failed(), [claim]);
     assert_eq!(seen.seen_by(claim), "otel.jar before the load, otel.jar; no agent after it");
     let none = Traced::by_an_agent().jvms_after("gateway", Vec::clear);
@@ -192,6 +217,8 @@ fn an_agent_that_is_named_but_not_open_and_one_beside_another_fail() {
     let claim = ["vets pod: the agent is in its JVM"];
     let closed = Traced::by_an_agent().jvms_after("vets", |jvms| jvms[0].open.clear());
     assert_eq!(closed.failed(), claim);
+    let idle = Traced::by_an_agent().jvms_after("vets", |jvms| jvms[0].instruments = false);
+    assert_eq!(idle.failed(), claim);
     let two = Traced::by_an_agent().jvms_after("vets", |jvms| {
         jvms[0].named.push("/opt/other.jar".into());
         jvms[0].open.push("/opt/other.jar".into());
