@@ -43,6 +43,28 @@ pub struct LocalOptions {
     pub interrupt: Arc<AtomicBool>,
 }
 
+impl LocalOptions {
+    /// Programs run in folders of their own, where relative paths would lead elsewhere.
+    fn with_absolute_paths(mut self) -> Self {
+        let named = [
+            &mut self.java,
+            &mut self.spring,
+            &mut self.petclinic_gateway,
+            &mut self.petclinic_vets,
+            &mut self.opentelemetry,
+        ];
+        for path in named.into_iter().flatten().chain([&mut self.work_dir]) {
+            *path = absolute(path);
+        }
+        self
+    }
+}
+
+/// The same path from the current folder on, if there is one.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// One file that the lab would write for a deployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
@@ -67,7 +89,7 @@ impl Lab {
     /// # Errors
     /// When a forced isolation level or real-time scheduling is not possible, or leftovers cannot be removed.
     pub fn local(options: LocalOptions) -> Result<Self, LabError> {
-        LocalLab::new(options).map(|lab| Self::Local(Box::new(lab)))
+        LocalLab::new(options.with_absolute_paths()).map(|lab| Self::Local(Box::new(lab)))
     }
 
     /// How far apart the pods are; `None` where that is not this machine's affair.

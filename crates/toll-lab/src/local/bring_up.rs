@@ -226,9 +226,7 @@ impl LocalEnvironment {
 
     fn java(&self, jvm: &Jvm) -> Result<(PathBuf, Command), LabError> {
         let java = self.options.java.clone().ok_or(LabError::JavaMissing)?;
-        let mut command = Command::new(&java);
-        command.args(jvm.arguments(&self.folder));
-        Ok((java, command))
+        Ok((java.clone(), jvm.command(&java, &self.folder)))
     }
 
     /// The addresses of the called services are in the environment: there are no names in a pod's network.

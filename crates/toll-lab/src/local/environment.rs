@@ -87,7 +87,7 @@ impl LocalEnvironment {
             isolation: lab.isolation,
             pinning: lab.pinning.clone(),
             load_first: lab.load_first,
-            deployment: deployment.clone(),
+            deployment: jvm::with_absolute_jar(deployment),
             topology,
             plans: Vec::new(),
             folder,

@@ -13,7 +13,7 @@ use crate::data_plane::agent::{self, Launch};
 use crate::deployment::{
     AgentKind, DataPlane, Deployment, Petclinic, PetclinicPart, Program, Runtime, Service,
 };
-use crate::lab::LocalOptions;
+use crate::lab::{LocalOptions, absolute};
 
 /// Heap of the built-in service's Spring form, MiB.
 const SPRING_HEAP_MIB: u32 = 256;
@@ -30,6 +30,9 @@ const FLAGS: [&str; 3] = [
 
 /// The variables that a JVM takes options from.
 const OPTIONS: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
+
+/// How variables begin from which Spring takes settings of toll's programs, in any case of letters.
+const SETTINGS: [&str; 4] = ["spring", "server", "logging", "management"];
 
 /// Stands for the agent's jar where nothing is started and none was looked for.
 pub(super) const EXAMPLE_AGENT: &str = "opentelemetry-javaagent.jar";
@@ -71,6 +74,14 @@ impl<'a> Jvm<'a> {
         let jar = jar.as_deref().ok_or(missing)?;
         let archive = !has_collector(deployment);
         Ok(heap_mib(program).map(|heap_mib| Self { jar, heap_mib, archive }))
+    }
+
+    /// Runs in `folder`: Spring reads settings from files of the folder that it runs in, and the user's may have
+    /// some. So all paths must be absolute.
+    pub(super) fn command(&self, java: &Path, folder: &Path) -> Command {
+        let mut command = Command::new(java);
+        command.args(self.arguments(folder)).current_dir(folder);
+        command
     }
 
     /// Everything up to the jar's own arguments. What it unpacks goes below `folder`.
@@ -117,6 +128,17 @@ fn class_archive(jar: &Path) -> Option<OsString> {
     })
 }
 
+/// The same, with a path of the agent's jar that holds in every folder.
+pub(super) fn with_absolute_jar(deployment: &Deployment) -> Deployment {
+    let mut deployment = deployment.clone();
+    if let DataPlane::Agent(java_agent) = &mut deployment.data_plane
+        && let AgentKind::EaseAgent { jar } = &mut java_agent.kind
+    {
+        *jar = absolute(jar);
+    }
+    deployment
+}
+
 /// What an agent adds to the JVMs of a deployment, by pod; nothing in a variant without one.
 ///
 /// # Errors
@@ -157,15 +179,23 @@ pub(super) fn equip(
     inherited: impl IntoIterator<Item = (OsString, OsString)>,
 ) {
     let ours = flags_of(program).is_some();
-    if ours {
-        OPTIONS.iter().for_each(|name| {
-            command.env_remove(name);
-        });
+    let (withheld, kept): (Vec<_>, Vec<_>) =
+        inherited.into_iter().partition(|(name, _)| ours && is_withheld(name));
+    for (name, _) in withheld {
+        command.env_remove(name);
     }
-    let is_kept = |name: &OsStr| !(ours && OPTIONS.iter().any(|options| name == *options));
     if let Some(launch) = launch {
-        launch.equip(command, inherited.into_iter().filter(|(name, _)| is_kept(name)));
+        launch.equip(command, kept);
     }
+}
+
+fn is_withheld(name: &OsStr) -> bool {
+    let bytes = name.as_encoded_bytes();
+    let is_setting = |start: &str| {
+        let (first, rest) = bytes.split_at_checked(start.len()).unwrap_or_default();
+        first.eq_ignore_ascii_case(start.as_bytes()) && matches!(rest.first(), Some(b'_' | b'.'))
+    };
+    OPTIONS.iter().any(|options| name == *options) || SETTINGS.iter().any(|start| is_setting(start))
 }
 
 /// Whether the deployment has the OpenTelemetry Java agent.
@@ -237,6 +267,13 @@ mod tests {
     }
 
     #[test]
+    fn tolls_own_jvms_run_in_a_folder_where_no_settings_of_the_user_are() {
+        let jvm = Jvm { jar: Path::new("/jars/vets.jar"), heap_mib: 96, archive: true };
+        let command = jvm.command(Path::new("/bin/java"), Path::new("/run/x"));
+        assert_eq!(command.get_current_dir(), Some(Path::new("/run/x")));
+    }
+
+    #[test]
     fn a_class_archive_beside_the_jar_is_used_but_where_agents_are_compared() {
         let folder = tempfile::tempdir().unwrap();
         let jar = folder.path().join("vets.jar");
@@ -280,6 +317,34 @@ mod tests {
         let options = variables(&with_agent).remove("JAVA_TOOL_OPTIONS").flatten().unwrap();
         assert!(options.contains("-javaagent:otel.jar"), "{options}");
         assert!(!options.contains("-Dtheirs"), "{options}");
+    }
+
+    #[test]
+    fn an_agents_jar_is_found_from_every_folder() {
+        let kind = AgentKind::EaseAgent { jar: "easeagent.jar".into() };
+        let agent = JavaAgent { kind, settings: BTreeMap::new() };
+        let deployment = Deployment { data_plane: DataPlane::Agent(agent), ..petclinic() };
+        let launches = launches_of(&with_absolute_jar(&deployment));
+        let options = launches[0].1.environment[0].1.to_string_lossy().into_owned();
+        let here = std::env::current_dir().unwrap();
+        assert!(options.contains(&*here.join("easeagent.jar").to_string_lossy()), "{options}");
+    }
+
+    #[test]
+    fn tolls_own_jvms_do_not_take_settings_of_spring_from_the_environment() {
+        let vets = &petclinic().services[1].program;
+        let names = ["SPRING_PROFILES_ACTIVE", "server.port", "LOGGING_LEVEL_ROOT", "Management_X"];
+        let others = ["SPRINGFIELD", "SERVERS_X", "HOME", "SPR"];
+        let inherited = || names.iter().chain(&others).map(|name| (name.into(), "x".into()));
+        let mut ours = Command::new("java");
+        equip(&mut ours, vets, None, inherited());
+        let mut taken: Vec<String> = names.map(str::to_owned).into();
+        taken.sort();
+        let withheld: Vec<_> = variables(&ours).into_keys().collect();
+        assert_eq!(withheld, taken);
+        let mut theirs = Command::new("their-own");
+        equip(&mut theirs, &program(&["their-own"]), None, inherited());
+        assert_eq!(variables(&theirs), BTreeMap::new());
     }
 
     #[test]
