@@ -1,7 +1,12 @@
 //! Turns each line that comes in into one look at all Prometheus endpoints: a line of JSON with the wanted series
 //! of each. Connections are kept. What an endpoint does wrong is its own reading's matter and no error.
+//!
+//! Each request says that its trace is not sampled, in the words of W3C Trace Context
+//! (<https://www.w3.org/TR/trace-context/#sampled-flag>) and of B3: a tracing agent in the service that follows its
+//! caller, as most do unless told otherwise, makes no spans of it. They would count as the load's.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
@@ -165,9 +170,20 @@ impl Target {
         uri.path_and_query = Some(self.path.clone());
         let mut request = Request::new(Empty::new());
         *request.uri_mut() = Uri::from_parts(uri).expect("scheme, authority and path make a URI");
-        request.headers_mut().insert(ACCEPT, TEXT);
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, TEXT);
+        headers.insert("traceparent", unsampled());
+        headers.insert("b3", HeaderValue::from_static("0"));
         request
     }
+}
+
+/// A new trace that nobody records. Neither of its ids may be zero.
+fn unsampled() -> HeaderValue {
+    // The standard library's only source of random numbers; each has its own key.
+    let random = || RandomState::new().hash_one(()).max(1);
+    let text = format!("00-{:016x}{:016x}-{:016x}-00", random(), random(), random());
+    HeaderValue::try_from(text).expect("digits and hyphens are a header")
 }
 
 /// Why an endpoint brought no series.

@@ -125,6 +125,34 @@ fn each_line_is_answered_with_the_wanted_series_over_kept_connections() {
 }
 
 #[test]
+fn a_request_begins_a_trace_of_its_own_that_is_not_to_be_recorded() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let (address, _) = server(move |stream| {
+        while let Some(head) = request(&stream) {
+            tell.send(head).unwrap();
+            answer(&stream, "200 OK", "up 1\n");
+        }
+    });
+    let mut scraper = Scraper::of(&[address]);
+    let traces = [(); 2].map(|()| {
+        scraper.ask();
+        let head = told.recv().unwrap().to_ascii_lowercase();
+        assert!(head.lines().any(|line| line == "b3: 0"), "{head}");
+        let trace = head.lines().find_map(|line| line.strip_prefix("traceparent: "));
+        trace.map(str::to_owned).unwrap_or_else(|| panic!("{head}"))
+    });
+    assert_ne!(traces[0], traces[1]);
+    for trace in traces {
+        let parts: Vec<&str> = trace.split('-').collect();
+        let [version, trace, span, flags] = parts[..] else { panic!("{trace}") };
+        assert_eq!((version, trace.len(), span.len(), flags), ("00", 32, 16, "00"));
+        for id in [trace, span] {
+            assert!(id.bytes().all(|b| b.is_ascii_hexdigit()) && id.bytes().any(|b| b != b'0'));
+        }
+    }
+}
+
+#[test]
 fn a_connection_that_was_closed_since_is_made_anew() {
     let (address, connections) = server(|stream| {
         if request(&stream).is_some() {
