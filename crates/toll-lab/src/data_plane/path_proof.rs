@@ -191,7 +191,9 @@ fn proxy_claims(seen: &Window<'_>, expected: &Expected<'_>, service: &Service) -
 pub(crate) fn prove_bare(seen: &Window<'_>, topology: &Topology) -> Proof {
     let mut proof = without_sidecars(seen, topology);
     // First, as reports show the first claims.
-    proof.claims.splice(0..0, agent::none_claims(seen));
+    let untraced = agent::judge_none(seen);
+    proof.claims.splice(0..0, untraced.claims);
+    proof.left_out.extend(untraced.left_out);
     proof
 }
 

@@ -32,10 +32,10 @@ pub(super) fn judge(seen: &Window<'_>, jar: &Path) -> spans::Judged {
 }
 
 /// That no request was traced, and that no JVM has an agent; nothing where nobody takes spans.
-pub(super) fn none_claims(seen: &Window<'_>) -> Vec<Claim> {
+pub(super) fn judge_none(seen: &Window<'_>) -> spans::Judged {
     let mut programs = seen.deployment.services.iter().map(|service| &service.program);
     if !programs.any(|program| *program == Program::Collector) {
-        return Vec::new();
+        return spans::Judged::default();
     }
     let is_free = |jvm: &Jvm| jvm.named.is_empty() && jvm.open.is_empty() && !jvm.instruments;
     let free = at_both_ends(seen, |sight| {
@@ -47,7 +47,8 @@ pub(super) fn none_claims(seen: &Window<'_>) -> Vec<Claim> {
         };
         each_pod(seen, sight, claim)
     });
-    std::iter::once(spans::none_claim(seen)).chain(free).collect()
+    let claims = std::iter::once(spans::none_claim(seen)).chain(free).collect();
+    spans::Judged { claims, left_out: programs_without_jvm(seen), spans: None }
 }
 
 /// What is seen of a JVM without an agent.
@@ -63,7 +64,7 @@ fn each_pod(seen: &Window<'_>, sight: &Sight, claim: impl Fn(&str, &[Jvm]) -> Cl
     pods.filter(|(_, service)| service.program.takes_agent()).filter_map(claim).collect()
 }
 
-/// Programs of the user's own that were given the agent and have nothing that it could be in.
+/// Programs of the user's own that have nothing that an agent could be in, as far as can be seen.
 fn programs_without_jvm(seen: &Window<'_>) -> Vec<String> {
     let has_jvm = |pod: &String| {
         let in_sight = |sight: &Sight| sight.jvms.get(pod).is_some_and(|jvms| !jvms.is_empty());

@@ -341,11 +341,17 @@ fn behind_a_caller_that_leaves_no_spans_only_their_number_is_judged() {
 
 #[test]
 fn a_program_of_the_users_own_need_not_be_a_jvm() {
-    let mut seen = Traced::by_an_agent();
-    seen.deployment.services[1].program = Program::Command(vec!["./vets".into()]);
-    seen.before.jvms.remove("vets");
-    seen.after.jvms.remove("vets");
-    let proof = seen.proof();
-    assert!(proof.holds(), "{}", listing(&proof));
-    assert!(proof.left_out.contains(&"an agent in vets: it runs no JVM".to_owned()));
+    for mut seen in [Traced::by_an_agent(), Traced::by_nobody()] {
+        seen.deployment.services[1].program = Program::Command(vec!["./vets".into()]);
+        seen.before.jvms.remove("vets");
+        seen.after.jvms.remove("vets");
+        let why = "an agent in vets: it runs no JVM".to_owned();
+        let proof = seen.proof();
+        assert!(proof.holds(), "{}", listing(&proof));
+        assert!(proof.left_out.contains(&why));
+        // Where nobody takes spans, nobody asks for agents.
+        seen.deployment.services.pop();
+        seen.deployment.data_plane = DataPlane::Bare;
+        assert!(!seen.proof().left_out.contains(&why));
+    }
 }
