@@ -67,6 +67,14 @@ pub(crate) fn window(socket: &Path) -> Result<SpanWindow, DataPlaneError> {
     read(socket, "/window")
 }
 
+/// Has the collector forget its window and keep no spans any more.
+///
+/// # Errors
+/// When it cannot be asked.
+pub(crate) fn close_window(socket: &Path) -> Result<(), DataPlaneError> {
+    answer(socket, "DELETE", "/window").map(|_| ())
+}
+
 /// The counters alone.
 ///
 /// # Errors

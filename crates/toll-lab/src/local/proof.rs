@@ -86,7 +86,10 @@ impl LocalEnvironment {
         if let DataPlane::Agent(agent) = &self.deployment.data_plane {
             self.await_spans(agent, &socket, traffic)?;
         }
-        Ok(Some(collector::window(&socket)?))
+        let window = collector::window(&socket)?;
+        // Runs to come that are discarded would fill its memory.
+        collector::close_window(&socket)?;
+        Ok(Some(window))
     }
 
     fn await_spans(
