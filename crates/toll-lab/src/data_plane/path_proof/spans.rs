@@ -132,7 +132,7 @@ fn share(part: u64, of: u64) -> String {
 
 fn why_missing(services: &[ServiceSpans], refused: u64) -> Option<String> {
     let missing: u64 = services.iter().map(|s| s.expected.saturating_sub(s.arrived)).sum();
-    let mut why = vec!["the agents dropped them".to_owned()];
+    let mut why = vec!["the agents dropped them or still had them on their way".to_owned()];
     if refused > 0 {
         why.push(format!("they are among {refused} things that the collector could not take"));
     }
