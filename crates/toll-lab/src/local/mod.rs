@@ -52,6 +52,7 @@ pub use isolation::{Isolation, Reason, survey};
 use jvm::Jvm;
 pub(crate) use load::LocalLoad;
 use pinning::Pinning;
+pub(crate) use place::die_with;
 pub use ports::Holder;
 pub use process::Ending;
 use template::Template;

@@ -135,7 +135,7 @@ fn become_user(id: u32) -> io::Result<()> {
 }
 
 /// The parent may have died before the signal was asked for; then nobody would send it.
-pub(super) fn die_with(parent: Pid) -> io::Result<()> {
+pub(crate) fn die_with(parent: Pid) -> io::Result<()> {
     set_pdeathsig(Signal::SIGKILL)?;
     if getppid() == parent { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
 }

