@@ -64,7 +64,7 @@ fn begun(
     let choice = choice.expect("clap asks for a study unless a run is resumed");
     let wish = Wish::of(choice)?;
     let plan = wish.plan(vec![])?;
-    let parts = Parts::of(&plan)?;
+    let parts = unless_interrupted(interrupt, Parts::of(&plan))?;
     let plan = match parts.unavailable() {
         missing if missing.is_empty() => plan,
         missing => without(&wish, missing)?,
@@ -75,6 +75,14 @@ fn begun(
     let facts = run::host_facts(&lab, arguments.realtime, &parts.labelled(), &plan)?;
     let store = Store::create(&dir, &wish.text, &plan, &facts)?;
     Ok((store, plan, lab))
+}
+
+/// What a fetch brought, unless the user wants to leave: then nothing is begun, and what failed failed for that.
+fn unless_interrupted<T>(
+    interrupt: &AtomicBool,
+    outcome: Result<T, CliError>,
+) -> Result<T, CliError> {
+    if interrupt.load(Ordering::Relaxed) { Err(CliError::Interrupted) } else { outcome }
 }
 
 /// The plan without the variants that cannot run here; what can run still runs.
@@ -88,7 +96,7 @@ fn without(wish: &Wish, missing: Vec<(String, String)>) -> Result<Plan, CliError
 fn resumed(run: &Path, interrupt: &Arc<AtomicBool>) -> Result<(Store, Plan, Lab), CliError> {
     let (store, plan) = Store::open(run)?;
     let mut host = store.host()?;
-    let parts = Parts::of(&plan)?.complete()?;
+    let parts = unless_interrupted(interrupt, Parts::of(&plan))?.complete()?;
     let lab = lab(host.isolation, host.realtime, &parts, interrupt)?;
     host.resume_on(&run::host_facts(&lab, host.realtime, &parts.labelled(), &plan)?);
     host.changes.iter().for_each(|change| say(&format!("warning: {change}")));
@@ -381,4 +389,19 @@ fn write_reports(store: &Store) -> Result<Findings, CliError> {
 fn every_variant_counts(findings: &Findings) -> bool {
     let wanted = findings.variants.iter().filter(|variant| variant.skipped.is_none()).count();
     findings.loads.iter().all(|load| load.variants.len() == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fetch_that_the_user_broke_off_ends_the_command_as_interrupted_whatever_came_of_it() {
+        let interrupted = AtomicBool::new(true);
+        for outcome in [Ok(()), Err(CliError::Output(std::io::ErrorKind::Other.into()))] {
+            let ended = unless_interrupted(&interrupted, outcome).unwrap_err();
+            assert_eq!(ended.exit_status(), exit::INTERRUPTED);
+        }
+        assert!(unless_interrupted(&AtomicBool::new(false), Ok(())).is_ok());
+    }
 }

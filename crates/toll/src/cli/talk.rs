@@ -47,6 +47,9 @@ pub enum CliError {
     /// What the Petclinic runs on or consists of cannot be had.
     #[error("the Petclinic cannot run")]
     PetclinicSkipped(#[source] toll_lab::parts::PartError),
+    /// The user left before anything was begun.
+    #[error("interrupted: nothing was begun")]
+    Interrupted,
     /// The run ended early.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -84,7 +87,11 @@ impl CliError {
             Self::Run(error) => error.help(),
             Self::Store(error) => error.help(),
             Self::Load(fault) => fault.help(),
-            Self::Study(_) | Self::Unreadable { .. } | Self::Output(_) | Self::Signals(_) => None,
+            Self::Study(_)
+            | Self::Unreadable { .. }
+            | Self::Interrupted
+            | Self::Output(_)
+            | Self::Signals(_) => None,
         }
     }
 
@@ -95,6 +102,7 @@ impl CliError {
             | Self::UnknownStudy { .. }
             | Self::Unreadable { .. }
             | Self::Plan(_) => exit::USAGE,
+            Self::Interrupted => exit::INTERRUPTED,
             Self::Load(LoadFault::Unkept { .. }) => exit::UNKEPT,
             Self::Load(fault) if fault.is_usage() => exit::USAGE,
             _ => exit::FAILED,
@@ -106,6 +114,9 @@ impl CliError {
 pub fn say_error(error: &CliError) {
     if let CliError::Study(errors) = error {
         return say(&render(errors.as_ref()));
+    }
+    if let CliError::Interrupted = error {
+        return say(&error.to_string());
     }
     say(&format!("error: {}", with_causes(error)));
     if let Some(help) = error.help() {
