@@ -204,11 +204,12 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8, CliError> {
         }
     }
     print("\nPARTS")?;
-    if arguments.fetch {
-        parts::envoy(Fetch::Allowed)?;
-        parts::postgres(Fetch::Allowed)?;
-        parts::opentelemetry(Fetch::Allowed)?;
-    }
+    // Each for itself: one that cannot be had keeps none of the others away.
+    let fetches = [parts::envoy, parts::postgres, parts::opentelemetry];
+    let fetched: Vec<_> = match arguments.fetch {
+        true => fetches.map(|fetch| fetch(Fetch::Allowed)).into(),
+        false => Vec::new(),
+    };
     for part in parts::statuses() {
         let found = match &part.found {
             Ok(found) => format!("{} ({}): {}", found.version, found.source, found.path.display()),
@@ -216,6 +217,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8, CliError> {
         };
         print(&format!("  {:<10} {found}", part.name))?;
     }
+    fetched.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(exit::DONE)
 }
 
