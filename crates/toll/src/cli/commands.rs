@@ -71,6 +71,7 @@ fn begun(
     };
     let level = choice.isolation.map(isolation);
     let lab = lab(level, arguments.realtime, &parts, interrupt)?;
+    run::check(&plan, &lab)?;
     let dir = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.study));
     let facts = run::host_facts(&lab, arguments.realtime, &parts.labelled(), &plan)?;
     let store = Store::create(&dir, &wish.text, &plan, &facts)?;
@@ -98,6 +99,7 @@ fn resumed(run: &Path, interrupt: &Arc<AtomicBool>) -> Result<(Store, Plan, Lab)
     let mut host = store.host()?;
     let parts = unless_interrupted(interrupt, Parts::of(&plan))?.complete()?;
     let lab = lab(host.isolation, host.realtime, &parts, interrupt)?;
+    run::check(&plan, &lab)?;
     host.resume_on(&run::host_facts(&lab, host.realtime, &parts.labelled(), &plan)?);
     host.changes.iter().for_each(|change| say(&format!("warning: {change}")));
     store.write_host(&host)?;

@@ -113,9 +113,7 @@ impl Session<'_> {
     /// When the lab or the directory fails for good, or another toll runs in the directory. What was measured
     /// before is kept.
     pub fn run(&mut self) -> Result<Ending, RunError> {
-        if self.plan.bring_up == BringUp::Run && self.lab.isolation() == Some(Isolation::Loopback) {
-            return Err(RunError::SideBySide);
-        }
+        check(self.plan, self.lab)?;
         match self.run_alone() {
             // The lab waited for something, and stopped because the user wants to leave.
             Err(RunError::Lab(LabError::Interrupted)) => self.end(Ending::Interrupted),
@@ -272,6 +270,17 @@ impl Session<'_> {
 
     fn interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether the lab has room for the plan; to be asked before anything is stored.
+///
+/// # Errors
+/// [`RunError::SideBySide`].
+pub fn check(plan: &Plan, lab: &Lab) -> Result<(), RunError> {
+    match (plan.bring_up, lab.isolation()) {
+        (BringUp::Run, Some(Isolation::Loopback)) => Err(RunError::SideBySide),
+        _ => Ok(()),
     }
 }
 
