@@ -350,6 +350,17 @@ pub struct SpanCosts {
     pub per_span_us: Estimate,
     /// CPU time for each request whatever its spans, microseconds: the line at zero.
     pub per_request_us: Estimate,
+    /// The largest slope that the baseline against itself leaves possible; absent without a valid A/A pair.
+    pub noise_floor_us: Option<f64>,
+}
+
+impl SpanCosts {
+    /// Whether the slope is a fact: its interval leaves zero out, and it is larger than the noise floor.
+    pub fn is_told(&self) -> bool {
+        let Estimate { value, low, high, blocks, .. } = self.per_span_us;
+        let clear = blocks > 1 && (low > 0.0 || high < 0.0);
+        clear && self.noise_floor_us.is_some_and(|floor| value.abs() > floor)
+    }
 }
 
 /// The effect on CPU per request under one load.

@@ -3,7 +3,8 @@
 //! In each block the effect on CPU per request (variant less baseline) of each load is set against the spans that
 //! a request leaves, and least squares draws the line. Its slope is what a further span costs, its value at zero
 //! what tracing a request costs whatever its spans. The block is the unit: the intervals are those of the slopes
-//! and intercepts over blocks, so scatter around the line within a block is not counted twice.
+//! and intercepts over blocks, so scatter around the line within a block is not counted twice. The same line
+//! through the baseline's second run against its first is the noise floor (METHOD.md rule 4).
 //!
 //! The loads may run at different rates. What a lower rate makes dearer in both arms alike (sleeping and waking
 //! up) falls out of the difference; what it makes dearer in the agent alone (an exporter that wakes up every so
@@ -14,9 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use toll_lab::Deployment;
 
 use super::accounts::Owner;
-use super::effects::{self, Paired, of_arm};
-use super::findings::{SpanCosts, SpanPoint};
-use crate::plan::{PlannedLoad, Release};
+use super::effects::{self, Paired};
+use super::findings::{Estimate, SpanCosts, SpanPoint};
+use crate::plan::{Arm, PlannedLoad, Release};
 use crate::store::{RunRecord, TrialRecord};
 
 /// Numbers of spans that a line needs: two would fit any line.
@@ -97,19 +98,12 @@ impl Lines<'_> {
         spans: impl Fn(&PlannedLoad) -> u64,
         wanted: impl Fn(&Owner) -> bool,
     ) -> Option<SpanCosts> {
-        let mut effects: Vec<(&PlannedLoad, Paired)> =
-            self.loads.iter().map(|load| (*load, self.effects(load, &wanted))).collect();
+        let variant = Arm { variant: self.variant.into(), again: false };
+        let again = Arm { variant: self.baseline.into(), again: true };
+        let mut effects = self.effects(&variant, &wanted);
         effects.sort_by_key(|(load, _)| spans(load));
-        let mut by_block: BTreeMap<usize, Vec<(u64, f64)>> = BTreeMap::new();
-        for (load, paired) in &effects {
-            for (block, effect) in paired.differences() {
-                by_block.entry(block).or_default().push((spans(load), effect));
-            }
-        }
-        let lines: Vec<toll_stats::Line> = by_block.values().filter_map(|b| fit(b)).collect();
-        let mean = |of: fn(&toll_stats::Line) -> f64| {
-            effects::mean_of(&lines.iter().map(of).collect::<Vec<_>>())
-        };
+        let lines = by_block(&effects, &spans);
+        let floor = mean_slope(&by_block(&self.effects(&again, &wanted), &spans));
         Some(SpanCosts {
             variant: self.variant.into(),
             of: of.into(),
@@ -117,23 +111,30 @@ impl Lines<'_> {
                 .iter()
                 .filter_map(|(load, paired)| self.point(load, spans(load), paired))
                 .collect(),
-            per_span_us: mean(|line| line.slope)?,
-            per_request_us: mean(|line| line.intercept)?,
+            per_span_us: mean_slope(&lines)?,
+            per_request_us: mean_of(&lines, |line| line.intercept)?,
+            noise_floor_us: floor.filter(|slope| slope.blocks > 1).map(largest),
         })
     }
 
-    fn effects(&self, load: &PlannedLoad, wanted: impl Fn(&Owner) -> bool) -> Paired {
-        let [baseline, variant] =
-            [self.baseline, self.variant].map(|variant| self.trials(load, variant));
-        Paired::observing(&baseline, &variant, |t| effects::cpu_per_request(t, &wanted))
+    /// What `arm` adds to the baseline's first run, load by load.
+    fn effects(&self, arm: &Arm, wanted: impl Fn(&Owner) -> bool) -> Vec<(&PlannedLoad, Paired)> {
+        let baseline = Arm { variant: self.baseline.into(), again: false };
+        let paired = |load: &PlannedLoad| {
+            let [baseline, arm] = [&baseline, arm].map(|arm| self.trials(load, arm));
+            Paired::observing(&baseline, &arm, |t| effects::cpu_per_request(t, &wanted))
+        };
+        self.loads.iter().map(|load| (*load, paired(load))).collect()
     }
 
-    fn trials(&self, load: &PlannedLoad, variant: &str) -> Vec<&TrialRecord> {
-        of_arm(self.valid, variant).filter(|t| t.trial.load == load.name).collect()
+    fn trials(&self, load: &PlannedLoad, arm: &Arm) -> Vec<&TrialRecord> {
+        let of_arm = |t: &&TrialRecord| t.trial.arm == *arm && t.trial.load == load.name;
+        self.valid.iter().copied().filter(of_arm).collect()
     }
 
     fn point(&self, load: &PlannedLoad, spans: u64, paired: &Paired) -> Option<SpanPoint> {
-        let trials = self.trials(load, self.variant);
+        let trials =
+            self.trials(load, &Arm { variant: self.variant.into(), again: false });
         let rate = effects::mean_observed(&trials, |t| t.verdict.rate_per_s);
         Some(SpanPoint {
             load: load.name.clone(),
@@ -142,6 +143,33 @@ impl Lines<'_> {
             effect_us: paired.difference_estimate()?,
         })
     }
+}
+
+/// The line of each block that has enough loads.
+fn by_block(
+    effects: &[(&PlannedLoad, Paired)],
+    spans: impl Fn(&PlannedLoad) -> u64,
+) -> Vec<toll_stats::Line> {
+    let mut by_block: BTreeMap<usize, Vec<(u64, f64)>> = BTreeMap::new();
+    for (load, paired) in effects {
+        for (block, effect) in paired.differences() {
+            by_block.entry(block).or_default().push((spans(load), effect));
+        }
+    }
+    by_block.values().filter_map(|of_block| fit(of_block)).collect()
+}
+
+fn mean_slope(lines: &[toll_stats::Line]) -> Option<Estimate> {
+    mean_of(lines, |line| line.slope)
+}
+
+fn mean_of(lines: &[toll_stats::Line], of: fn(&toll_stats::Line) -> f64) -> Option<Estimate> {
+    effects::mean_of(&lines.iter().map(of).collect::<Vec<_>>())
+}
+
+/// The largest size that an interval leaves possible.
+fn largest(estimate: Estimate) -> f64 {
+    estimate.low.abs().max(estimate.high.abs())
 }
 
 /// The line of one block; `None` when too few of its loads are valid.

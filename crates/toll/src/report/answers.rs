@@ -9,7 +9,7 @@ use crate::analysis::findings::{
 
 use super::figures::{Quantity, Scale, change};
 use super::phrases::{join_phrases, phrase, place, unclear_aside, what_it_does, why};
-use super::spans::WHOLE;
+use super::spans::{WHOLE, floor};
 use super::wording::{difference_scale, interval, measured_scale, primary, range};
 
 /// What stands first: one answer a variant that ran, or two where it traces requests; then one about how much it
@@ -85,16 +85,15 @@ fn share_of_cpu(findings: &Findings, load: &LoadFindings, variant: &str) -> Opti
 /// `A span costs 14.2 µs of CPU (12.9 to 15.6).`
 fn span(findings: &Findings, variant: &str) -> Option<String> {
     let of = |costs: &&SpanCosts| costs.variant == variant && costs.of == WHOLE;
-    let each = findings.span_costs.iter().find(of)?.per_span_us;
+    let costs = findings.span_costs.iter().find(of)?;
+    let each = costs.per_span_us;
     let scale = Scale::of(Quantity::CpuTime, [each.value]);
     let interval = interval(scale, each);
-    if each.blocks > 1 && each.low <= 0.0 {
-        return Some(format!(
-            "What a span costs cannot be told ({interval}\u{a0}{}).",
-            scale.unit()
-        ));
+    if costs.is_told() {
+        return Some(format!("A span costs {} of CPU ({interval}).", scale.with_unit(each.value)));
     }
-    Some(format!("A span costs {} of CPU ({interval}).", scale.with_unit(each.value)))
+    let floor = floor(costs, scale);
+    Some(format!("What a span costs cannot be told ({interval}\u{a0}{}; {floor}).", scale.unit()))
 }
 
 fn effects<'a>(load: &'a LoadFindings, variant: &str, metrics: &[Metric]) -> Vec<&'a Effect> {

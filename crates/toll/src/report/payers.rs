@@ -2,11 +2,12 @@
 //! sidecar costs. Draws nothing.
 
 use crate::analysis::findings::{
-    AttributedCost, Attribution, LoadFindings, SidecarCost, TraversalCosts,
+    AttributedCost, Attribution, Effect, LoadFindings, Metric, SidecarCost, TraversalCosts, Verdict,
 };
 
 use super::figures::{Quantity, Scale, rounded, share};
 use super::parts::is_instrument;
+use super::phrases::why;
 use super::table::{Cell, Group, Piece, Table, Tone, figures, words};
 use super::wording::{interval, interval_title};
 
@@ -22,7 +23,9 @@ const PAYERS: [(&str, &str, &str); 4] = [
 pub(super) fn pieces(load: &LoadFindings, baseline: &str, by_role: bool) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for attribution in &load.attribution {
-        pieces.extend(sentence(attribution).map(Piece::Text));
+        let effect = cpu_effect(load, &attribution.variant);
+        let attribution = &judged(attribution, effect);
+        pieces.extend(effect.and_then(unclear).or_else(|| sentence(attribution)).map(Piece::Text));
         pieces.push(Piece::Table(table(load, attribution, baseline, by_role)));
     }
     if let Some(table) = traversals(load) {
@@ -30,6 +33,32 @@ pub(super) fn pieces(load: &LoadFindings, baseline: &str, by_role: bool) -> Vec<
         pieces.push(Piece::Table(table));
     }
     pieces
+}
+
+/// What is compared of the parts' sum.
+fn cpu_effect<'a>(load: &'a LoadFindings, variant: &str) -> Option<&'a Effect> {
+    let is_cpu = |e: &&Effect| e.variant == variant && e.metric == Metric::CpuPerRequest;
+    load.effects.iter().find(is_cpu)
+}
+
+/// Only what was judged a difference has shares.
+fn judged(attribution: &Attribution, effect: Option<&Effect>) -> Attribution {
+    let mut judged = attribution.clone();
+    if effect.is_some_and(|effect| effect.verdict != Verdict::Difference) {
+        let sums = judged.counted.iter_mut().chain(&mut judged.whole);
+        let lines = judged.parts.iter_mut().chain(&mut judged.subtotals).chain(sums);
+        lines.for_each(|line| line.share = None);
+    }
+    judged
+}
+
+/// `All in all it cannot be told what agent adds to the CPU of a request: the noise floor is 300 us.`
+fn unclear(effect: &Effect) -> Option<String> {
+    let Effect { variant, verdict, .. } = effect;
+    matches!(verdict, Verdict::CannotTell { .. }).then(|| {
+        let why = why(&[effect]);
+        format!("All in all it cannot be told what {variant} adds to the CPU of a request{why}.")
+    })
 }
 
 /// `sidecar adds 1,043 us of CPU to each request: sidecars +878 (84.1 %), ...`; none when it may add nothing.

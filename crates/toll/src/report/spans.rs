@@ -13,7 +13,7 @@ pub(super) const WHOLE: &str = "all";
 /// What a span costs, by variant and pod; none when no two loads differ in spans.
 pub(super) fn spans(findings: &Findings, detail: Detail) -> Option<Section> {
     let text = format!(
-        "What a variant adds to CPU per request against {}, under loads whose requests leave different numbers of spans. The slope of a line through these effects is what a span costs; the line at zero spans is what a request costs whatever its spans. The line is drawn in each block, the interval is over the blocks.",
+        "What a variant adds to CPU per request against {}, under loads whose requests leave different numbers of spans. The slope of a line through these effects is what a span costs; the line at zero spans is what a request costs whatever its spans. The line is drawn in each block, the interval is over the blocks; the noise floor is the largest slope that the baseline against itself leaves possible.",
         findings.baseline
     );
     let mut pieces = vec![Piece::Text(text)];
@@ -77,6 +77,14 @@ fn scale_of(costs: &[&SpanCosts]) -> Scale {
     Scale::of(Quantity::CpuTime, [points.filter(|us| us.is_finite()).fold(0.0, f64::max)])
 }
 
+/// `the noise floor is 4.2 µs`, or that there is none.
+pub(super) fn floor(costs: &SpanCosts, scale: Scale) -> String {
+    match costs.noise_floor_us {
+        Some(us) => format!("the noise floor is {}", scale.with_unit(us)),
+        None => "without a second run of the baseline there is no noise floor".into(),
+    }
+}
+
 /// Slope and intercept of each line.
 fn lines(costs: &[&SpanCosts]) -> Table {
     // Never in milliseconds: a span costs less than one.
@@ -91,14 +99,16 @@ fn lines(costs: &[&SpanCosts]) -> Table {
         words(""),
         figures(format!("a span, {}", span.unit())),
         interval_title(),
+        figures("noise floor"),
         figures(format!("a request, {}", request.unit())),
         interval_title(),
     ];
     let row = |c: &&SpanCosts| {
         let cells = vec![
             of_whom(c),
-            span.signed(c.per_span_us.value),
+            if c.is_told() { span.signed(c.per_span_us.value) } else { "cannot tell".into() },
             interval(span, c.per_span_us),
+            c.noise_floor_us.map_or_else(|| "unknown".into(), |us| span.plain(us)),
             request.signed(c.per_request_us.value),
             interval(request, c.per_request_us),
         ];

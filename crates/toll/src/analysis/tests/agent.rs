@@ -159,6 +159,36 @@ fn what_a_span_costs_is_the_slope_of_the_effects_over_the_loads() {
     is(&vets.points[2].effect_us, 115.0);
 }
 
+/// As [`cost`], but each span of the baseline's second run costs up to 4 us more than in the first.
+fn uneven(t: &PlannedTrial, spans: u64) -> [f64; 2] {
+    let [gateway, vets] = cost(t, spans);
+    let more = if t.arm.again { t.block as f64 % 2.0 * 4.0 * spans as f64 } else { 0.0 };
+    [gateway, vets + more]
+}
+
+#[test]
+fn the_noise_floor_of_a_span_is_the_slope_that_the_baseline_against_itself_leaves_possible() {
+    let even = found(&made(&SPANS, BringUp::Block, cost, quiet));
+    let quiet_floor = costs(&even, "all").unwrap();
+    assert!(quiet_floor.noise_floor_us.unwrap() < 1e-3 && quiet_floor.is_told());
+    let found = found(&made(&SPANS, BringUp::Block, uneven, quiet));
+    let all = costs(&found, "all").unwrap();
+    // Slopes of 4, 0, 4, 0 and 4: 2.4, and 2.776 times the standard error of 0.98 to its upper end.
+    assert!((all.noise_floor_us.unwrap() - 5.12).abs() < 0.01, "{all:?}");
+    is(&all.per_span_us, 10.0);
+    assert!(all.is_told());
+    assert!(!SpanCosts { noise_floor_us: Some(10.1), ..all.clone() }.is_told());
+    assert!(!SpanCosts { noise_floor_us: None, ..all.clone() }.is_told());
+}
+
+#[test]
+fn a_study_without_a_valid_second_run_of_the_baseline_has_no_noise_floor() {
+    let mut record = made(&SPANS, BringUp::Block, cost, quiet);
+    let again = record.trials.iter_mut().filter(|t| t.trial.arm.again);
+    again.for_each(|t| t.verdict.invalid = vec!["made up".into()]);
+    assert_eq!(costs(&found(&record), "all").unwrap().noise_floor_us, None);
+}
+
 #[test]
 fn a_service_whose_spans_do_not_vary_has_no_line() {
     let found = found(&made(&SPANS, BringUp::Block, cost, quiet));
@@ -336,8 +366,9 @@ fn published_figures_of_jvms_are_measured_in_their_units() {
 /// A heap that grows by a MiB every ten seconds under load in `mesh`; loads keep different amounts.
 fn leaking(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
     let Reading::Value(mut series) = telling(t, second) else { panic!("it tells") };
-    let under_load = (t.block * 20 + second) as f64;
-    let own = if t.load == "nine" { 30.0 } else { 0.0 };
+    let collected = |second: usize| at.iter().filter(|at| **at <= second).count();
+    let last = at.iter().rev().find(|at| **at <= second).copied().unwrap_or(0);
+    let under_load = (t.index * 10 + last) as f64;
     let grown = if t.arm.variant == "mesh" { under_load / 10.0 } else { (under_load * 7.0) % 3.0 };
     series[0].1 = (t.index * 100 + second) as f64;
     series[5].1 = MIB * (60.0 + own + grown);

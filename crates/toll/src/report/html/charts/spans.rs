@@ -8,7 +8,7 @@ use crate::analysis::findings::{Estimate, Findings, SpanCosts, SpanPoint};
 use crate::report::content::in_first_order;
 use crate::report::figures::{Quantity, Scale};
 use crate::report::html::palette::Palette;
-use crate::report::spans::{WHOLE, of_whom, scale};
+use crate::report::spans::{WHOLE, floor, of_whom, scale};
 use crate::report::wording::{ends, interval};
 
 const LEFT: f64 = 54.0;
@@ -153,9 +153,13 @@ impl Plot {
     }
 }
 
-/// `14.2 µs a span (12.9 to 15.6)`.
+/// `14.2 µs a span (12.9 to 15.6)`, or that it cannot be told.
 fn slope(costs: &SpanCosts) -> String {
     let each = costs.per_span_us;
     let scale = Scale::of(Quantity::CpuTime, [each.value]);
-    format!("{} a span ({})", scale.with_unit(each.value), interval(scale, each))
+    if costs.is_told() {
+        return format!("{} a span ({})", scale.with_unit(each.value), interval(scale, each));
+    }
+    let (interval, unit) = (interval(scale, each), scale.unit());
+    format!("what a span costs cannot be told ({interval}\u{a0}{unit}; {})", floor(costs, scale))
 }
