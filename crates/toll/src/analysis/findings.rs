@@ -383,7 +383,7 @@ pub struct HeapTrend {
     pub variant: String,
     /// The pod.
     pub pod: String,
-    /// Points of the series; too few tell nothing.
+    /// Points of the series, one a collection of the old generation; too few tell nothing.
     pub points: usize,
     /// Sen's slope, MiB per minute under load; absent with too few points.
     pub mib_per_minute: Option<f64>,
@@ -391,7 +391,9 @@ pub struct HeapTrend {
     pub p_value: Option<f64>,
     /// Whether it may be a leak: it grows, and not by chance.
     pub grows: bool,
-    /// Minutes under load, MiB after the last collection.
+    /// Whether it shrinks, and not by chance.
+    pub falls: bool,
+    /// Minutes under load, MiB after a collection of the old generation.
     pub series: Vec<(f64, f64)>,
 }
 

@@ -128,6 +128,16 @@ impl Told<'_> {
         known.then(|| pools.iter().map(|(_, bytes)| bytes).sum::<f64>() / MIB)
     }
 
+    /// Collections of the old generation since the process began; `None` of a collector that has none.
+    pub fn old_collections(&self) -> Option<f64> {
+        let counts: Vec<f64> = self
+            .starting("jvm_gc_collection_seconds_count{")
+            .filter(|(key, _)| collects_old(key))
+            .map(|(_, count)| count)
+            .collect();
+        (!counts.is_empty()).then(|| counts.iter().sum())
+    }
+
     /// The sum of the series of this name, or of those that begin with it and its first labels.
     fn sum(&self, series: &str) -> Option<f64> {
         let values: Vec<f64> = self.named(series).collect();
@@ -151,4 +161,11 @@ impl Told<'_> {
 /// Whether a pool's objects are young, by the names that HotSpot's collectors give their pools.
 fn is_young(key: &str) -> bool {
     ["Eden", "Survivor", "Young"].iter().any(|name| key.contains(name))
+}
+
+/// Whether a collector's cycles take in old objects, by the names that HotSpot gives its collectors. ZGC counts
+/// its cycles, and the pauses within them, apart.
+fn collects_old(key: &str) -> bool {
+    let of_old = ["MarkSweep", "Old", "Major", "ZGC"].iter().any(|name| key.contains(name));
+    of_old && !["Minor", "Pauses"].iter().any(|name| key.contains(name))
 }

@@ -8,9 +8,12 @@ use super::table::{Cell, Piece, Section, Tone};
 
 /// Whether the heaps grew; none when no JVM told of its heap.
 pub(super) fn heap(findings: &Findings) -> Option<Section> {
-    let text = "Heap in use after each collection, by the time under load: what is left then is what the program holds. Growth is judged by the Mann-Kendall test, within each load and each life of a JVM; its speed is Sen's slope.";
+    let mut text = "Heap in use after each collection of the old generation, by the time under load: what is left then is what the program holds. Growth is judged by the Mann-Kendall test within each life of a JVM; its speed is Sen's slope.".to_owned();
+    if findings.heap_trends.iter().any(|trend| trend.p_value.is_none()) {
+        text += " A longer run (--paper) or a smaller heap tells more: the test needs ten such collections.";
+    }
     let verdicts = findings.heap_trends.iter().map(verdict).collect();
-    let pieces = vec![Piece::Text(text.into()), Piece::List(verdicts)];
+    let pieces = vec![Piece::Text(text), Piece::List(verdicts)];
     (!findings.heap_trends.is_empty()).then(|| section("heap", "Does the heap grow?", pieces))
 }
 
@@ -24,14 +27,18 @@ fn verdict(trend: &HeapTrend) -> Cell {
 pub(super) fn in_words(trend: &HeapTrend) -> (String, Tone) {
     let points = trend.points;
     let (Some(slope), Some(p)) = (trend.mib_per_minute, trend.p_value) else {
-        return (format!("too few collections to tell ({points})"), Tone::Unknown);
+        let times = if points == 1 { "once".into() } else { format!("{points} times") };
+        return (format!("cannot tell: the old generation was collected {times}"), Tone::Unknown);
     };
     let scale = Scale::of(Quantity::Mebibytes, [slope]);
     let p = p_value(p);
+    let by = scale.with_unit(slope.abs());
     if trend.grows {
-        let by = scale.with_unit(slope);
         let said = format!("grows by {by} a minute ({p}, {points} points): maybe a leak");
         return (said, Tone::Worse);
+    }
+    if trend.falls {
+        return (format!("falls by {by} a minute ({p}, {points} points)"), Tone::Same);
     }
     let unit = scale.unit();
     let said =

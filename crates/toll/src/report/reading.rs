@@ -81,7 +81,7 @@ fn of_tracing(findings: &Findings) -> impl Iterator<Item = (&'static str, &'stat
         (
             jvms,
             "heap after collection",
-            "What the heap held right after the last collection: what is still in use. Heap used counts garbage too, and so mirrors when collections happen.",
+            "What the heap held right after the last collection of each pool: what is still in use. The old generation's part dates from its own last collection, which may be long ago. Heap used counts garbage too, and so mirrors when collections happen.",
         ),
     ];
     rows.into_iter().filter(|(used, ..)| *used).map(|(_, word, meaning)| (word, meaning))

@@ -363,15 +363,46 @@ fn published_figures_of_jvms_are_measured_in_their_units() {
 
 // Heaps.
 
-/// A heap that grows by a MiB every ten seconds under load in `mesh`; loads keep different amounts.
-fn leaking(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+/// Position of a trial among those of its arm, when two loads are run.
+fn position(t: &PlannedTrial) -> usize {
+    t.block * 2 + usize::from(t.load == "nine")
+}
+
+/// Whose old generation is collected at the second and the seventh second of each trial. What young collections
+/// leave is noise.
+fn collected(
+    t: &PlannedTrial,
+    second: usize,
+    left_mib: impl Fn(f64) -> f64,
+) -> Reading<Vec<(&'static str, f64)>> {
     let Reading::Value(mut series) = telling(t, second) else { panic!("it tells") };
-    let collected = |second: usize| at.iter().filter(|at| **at <= second).count();
-    let last = at.iter().rev().find(|at| **at <= second).copied().unwrap_or(0);
-    let under_load = (t.index * 10 + last) as f64;
-    let grown = if t.arm.variant == "mesh" { under_load / 10.0 } else { (under_load * 7.0) % 3.0 };
+    let (collections, at) = match second {
+        0..2 => (0, 0),
+        2..7 => (1, 2),
+        _ => (2, 7),
+    };
     series[0].1 = (t.index * 100 + second) as f64;
-    series[5].1 = MIB * (60.0 + own + grown);
+    series[4].1 = MIB * (second * 7 % 5) as f64 * if second == at { 0.0 } else { 1.0 };
+    series[5].1 = MIB * left_mib((position(t) * 10 + at) as f64);
+    let count = (position(t) * 2 + collections) as f64;
+    series.push(("jvm_gc_collection_seconds_count{gc=\"MarkSweepCompact\"}", count));
+    Reading::Value(series)
+}
+
+/// A MiB more every ten seconds under load in `mesh`.
+fn leaking(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+    let grows = t.arm.variant == "mesh";
+    collected(t, second, |s| 60.0 + if grows { s / 10.0 } else { (s * 7.0) % 3.0 })
+}
+
+fn shrinking(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+    collected(t, second, |s| 60.0 - s / 10.0)
+}
+
+/// Collected only between two measured windows.
+fn between_windows(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+    let Reading::Value(mut series) = leaking(t, second) else { panic!("it tells") };
+    series.last_mut().unwrap().1 = position(t) as f64;
     Reading::Value(series)
 }
 
@@ -380,15 +411,14 @@ fn heap<'a>(findings: &'a Findings, variant: &str) -> &'a HeapTrend {
 }
 
 #[test]
-fn a_heap_that_grows_under_every_load_is_a_suspected_leak() {
+fn a_heap_that_grows_is_a_suspected_leak() {
     let found = found(&made(&SPANS[1..3], BringUp::Run, cost, leaking));
     let (agent, bare) = (heap(&found, "mesh"), heap(&found, "bare"));
-    // Ten trials of ten seconds, one point each.
-    assert_eq!(agent.points, 10);
-    assert!(agent.grows && agent.p_value.unwrap() < 0.01, "{agent:?}");
-    // Two MiB from block to block, which are two trials of ten seconds.
+    // Ten trials, two collections each.
+    assert_eq!((agent.points, agent.series.len()), (20, 20));
+    assert!(agent.grows && !agent.falls && agent.p_value.unwrap() < 0.01, "{agent:?}");
     assert!((agent.mib_per_minute.unwrap() - 6.0).abs() < 0.1, "{agent:?}");
-    assert!(!bare.grows, "{bare:?}");
+    assert!(!bare.grows && !bare.falls, "{bare:?}");
     assert!(has(&found, "heap of vets (mesh) grows by 6.0 MiB a minute"));
     assert!(has(&found, "the baseline's does not"));
 }
@@ -397,17 +427,32 @@ fn a_heap_that_grows_under_every_load_is_a_suspected_leak() {
 fn a_jvm_that_is_started_for_each_block_is_compared_only_with_itself() {
     let found = found(&made(&SPANS[1..3], BringUp::Block, cost, leaking));
     let agent = heap(&found, "mesh");
-    // Too few trials of one life for a point each: points five seconds apart, three a trial.
-    assert_eq!(agent.points, 30);
+    assert_eq!(agent.points, 20);
     assert!(agent.grows, "{agent:?}");
     assert!((agent.mib_per_minute.unwrap() - 6.0).abs() < 0.1, "{agent:?}");
 }
 
 #[test]
-fn a_heap_that_keeps_what_it_has_has_too_few_points_for_a_trend() {
-    let found = found(&made(&SPANS[2..3], BringUp::Run, cost, telling));
-    let flat = heap(&found, "bare");
-    assert_eq!((flat.p_value, flat.grows, flat.series.len()), (None, false, BLOCKS));
+fn a_heap_that_shrinks_is_said_to_fall_and_is_no_leak() {
+    let found = found(&made(&SPANS[1..3], BringUp::Run, cost, shrinking));
+    let agent = heap(&found, "mesh");
+    assert!(agent.falls && !agent.grows, "{agent:?}");
+    assert!(!has(&found, "a leak"));
+}
+
+#[test]
+fn a_collection_between_two_windows_is_a_point_and_nine_points_tell_nothing() {
+    let found = found(&made(&SPANS[1..3], BringUp::Run, cost, between_windows));
+    let agent = heap(&found, "mesh");
+    // Of the first trial nobody knows when its heap was collected.
+    assert_eq!((agent.points, agent.p_value, agent.mib_per_minute), (9, None, None));
+}
+
+#[test]
+fn collections_of_the_young_pools_are_no_points() {
+    let found = found(&made(&SPANS[1..3], BringUp::Run, cost, telling));
+    let agent = heap(&found, "mesh");
+    assert_eq!((agent.points, agent.p_value, agent.grows), (0, None, false));
 }
 
 // Users and regimes.

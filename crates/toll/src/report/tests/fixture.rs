@@ -472,6 +472,7 @@ fn heap_trends() -> Vec<HeapTrend> {
         mib_per_minute: (points > 4).then_some(growth),
         p_value: (points > 4).then_some(if growth > 1.0 { 0.0003 } else { 0.43 }),
         grows: growth > 1.0,
+        falls: growth < -1.0,
         series: (0..points)
             .map(|i| {
                 let minute = 0.12 * i as f64;

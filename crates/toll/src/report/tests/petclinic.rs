@@ -202,15 +202,28 @@ fn users_past_the_knee_are_warned_of_and_others_are_not() {
 }
 
 #[test]
-fn the_verdict_on_a_heap_is_one_of_three() {
-    let text = told(&petclinic());
+fn the_verdict_on_a_heap_is_one_of_four() {
+    let mut findings = petclinic();
+    findings.heap_trends[0].falls = true;
+    findings.heap_trends[0].mib_per_minute = Some(-2.5);
+    let text = told(&findings);
     assert!(
         text.contains(
             "vets, agent: grows by 1.20 MiB a minute (p 0.0003, 38 points): maybe a leak"
         )
     );
     assert!(text.contains("gateway, agent: no trend (-0.100 MiB a minute, p 0.43, 34 points)"));
-    assert!(text.contains("vets, baseline: too few collections to tell (3)"));
+    assert!(text.contains("gateway, baseline: falls by 2.50 MiB a minute (p 0.43, 30 points)"));
+    let cannot = "vets, baseline: cannot tell: the old generation was collected 3 times";
+    assert!(text.contains(cannot), "{text}");
+}
+
+#[test]
+fn a_longer_run_is_named_where_heaps_were_collected_too_rarely() {
+    let mut findings = petclinic();
+    assert!(told(&findings).contains("A longer run (--paper) or a smaller heap tells more"));
+    findings.heap_trends.remove(2);
+    assert!(!told(&findings).contains("--paper"));
 }
 
 #[test]
