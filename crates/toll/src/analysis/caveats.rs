@@ -9,6 +9,7 @@ use super::effects;
 use super::findings::{
     HeapTrend, LoadFindings, Metric, ProofSummary, Regime, SpanCosts, VariantLoad, View,
 };
+use super::regime;
 use super::summary::fastest_calibration;
 use crate::plan::{Arm, BringUp};
 use crate::store::{Mark, RunRecord, TrialRecord};
@@ -52,6 +53,7 @@ pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<String> {
     warnings.extend(loads.iter().filter_map(unequal_rates));
     warnings.extend(not_carried(run));
     warnings.extend(loads.iter().flat_map(|load| regimes(load, &run.plan.baseline)));
+    warnings.extend(knees_too_low(run));
     warnings.extend(seen.span_costs.iter().filter_map(uneven_rates));
     warnings.extend(seen.heap_trends.iter().filter(|t| t.grows).map(|t| leak(t, run, seen)));
     warnings.extend(seen.proofs.iter().filter_map(dropped));
@@ -184,28 +186,42 @@ fn regime(load: &str, base: &Regime, other: &Regime) -> Option<String> {
     let at = |r: &Regime| {
         format!("{:.0} of the {:.0}/s that it carries", r.throughput_per_s, r.knee_per_s)
     };
-    match (base.past_knee, other.past_knee) {
+    match (base.near_knee, other.near_knee) {
         (false, false) => None,
         (true, true) => Some(format!(
-            "{load}: {} ({}) and {} ({}) are both at their limit: their latencies are those of queues, and throughput is what the machine carries; CPU per request can still be compared",
+            "{load}: {} ({}) and {} ({}) are both at or near their limit: their latencies are those of queues, and throughput is about what the machine carries; CPU per request can still be compared",
             base.variant,
             at(base),
             other.variant,
             at(other)
         )),
-        (base_is_past, _) => {
-            let (past, below) = if base_is_past { (base, other) } else { (other, base) };
+        (base_is_near, _) => {
+            let (near, below) = if base_is_near { (base, other) } else { (other, base) };
             Some(format!(
-                "{load}: {} is at its limit ({}), {} is not ({}): the latency of {} is that of a queue, the other's is not, so their ratio says little about what {} adds to a request",
-                past.variant,
-                at(past),
+                "{load}: {} is at or near its limit ({}), {} is not ({}): the latency of {} is that of a queue, the other's is not, so their ratio says little about what {} adds to a request",
+                near.variant,
+                at(near),
                 below.variant,
                 at(below),
-                past.variant,
+                near.variant,
                 other.variant
             ))
         }
     }
+}
+
+/// Knees that the trials themselves prove wrong.
+fn knees_too_low(run: &RunRecord) -> Vec<String> {
+    let valid: Vec<&TrialRecord> =
+        run.trials.iter().filter(|t| t.verdict.invalid.is_empty()).collect();
+    let sentence = |found: &regime::TooLow<'_>| {
+        let regime::TooLow { trial, throughput_per_s, knee_per_s } = found;
+        format!(
+            "the knee of {} was found too low: the search found {knee_per_s:.0}/s, trial {} (under {}) completed {throughput_per_s:.0}/s; loads set by it are lighter than planned, and what is said of its limit holds less",
+            trial.trial.arm.variant, trial.trial.index, trial.trial.load
+        )
+    };
+    regime::too_low(run, &valid).iter().map(sentence).collect()
 }
 
 /// A line through loads that did not run at the same rate.

@@ -329,11 +329,13 @@ pub struct JvmUse {
 pub struct Regime {
     /// The variant.
     pub variant: String,
-    /// Completed requests per second, mean over blocks; with virtual users while all are at work, if that is known.
+    /// Completed requests per second of the measured phase, mean over blocks.
     pub throughput_per_s: f64,
     /// What it carries, requests per second.
     pub knee_per_s: f64,
-    /// Whether it runs at its limit: latency is that of a queue, and throughput that of the machine.
+    /// Whether it runs near its limit or at it: latency is that of a queue, or of one that forms.
+    pub near_knee: bool,
+    /// Whether it runs at its limit: throughput is that of the machine.
     pub past_knee: bool,
 }
 

@@ -133,8 +133,7 @@ impl Lines<'_> {
     }
 
     fn point(&self, load: &PlannedLoad, spans: u64, paired: &Paired) -> Option<SpanPoint> {
-        let trials =
-            self.trials(load, &Arm { variant: self.variant.into(), again: false });
+        let trials = self.trials(load, &Arm { variant: self.variant.into(), again: false });
         let rate = effects::mean_observed(&trials, |t| t.verdict.rate_per_s);
         Some(SpanPoint {
             load: load.name.clone(),

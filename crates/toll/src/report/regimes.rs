@@ -24,23 +24,25 @@ pub(super) fn pieces(load: &LoadFindings, detail: Detail) -> Vec<Piece> {
 fn line(regime: &Regime) -> Cell {
     let Regime { variant, throughput_per_s, knee_per_s, .. } = regime;
     let rates = format!("{} of {} requests/s", rounded(*throughput_per_s), rounded(*knee_per_s));
-    if regime.past_knee {
-        return Cell::toned(format!("{variant} past its knee: {rates}"), Tone::Unknown);
-    }
     let share = whole_percent(throughput_per_s / knee_per_s);
-    Cell::toned(format!("{variant} at {share} of its knee: {rates}"), Tone::Same)
+    let (place, tone) = match regime {
+        Regime { past_knee: true, .. } => ("past its knee".to_owned(), Tone::Unknown),
+        Regime { near_knee: true, .. } => (format!("near its knee ({share})"), Tone::Unknown),
+        _ => (format!("at {share} of its knee"), Tone::Same),
+    };
+    Cell::toned(format!("{variant} {place}: {rates}"), tone)
 }
 
 fn warning(regimes: &[Regime]) -> Option<&'static str> {
-    let past = regimes.iter().filter(|r| r.past_knee).count();
-    match past {
+    let near = regimes.iter().filter(|r| r.near_knee).count();
+    match near {
         0 => None,
         _ if regimes.len() < 2 => None,
-        past if past == regimes.len() => Some(
-            "All variants are past their knee: latency here is that of a queue, throughput that of the machine.",
+        near if near == regimes.len() => Some(
+            "All variants are at or near their limit: latency here is that of a queue, throughput about that of the machine.",
         ),
         _ => Some(
-            "The variants are in different regimes: past the knee a queue adds to latency, so the difference is not what the variant costs a request.",
+            "The variants are in different regimes: at or near the limit a queue adds to latency, so the difference is not what the variant costs a request.",
         ),
     }
 }

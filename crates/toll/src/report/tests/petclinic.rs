@@ -194,10 +194,12 @@ fn users_past_the_knee_are_warned_of_and_others_are_not() {
     };
     assert!(users("vus-320").contains("agent at 69 % of its knee: 291 of 420 requests/s"));
     assert!(!users("vus-320").contains("past"));
-    assert!(users("vus-700").contains("agent past its knee"));
-    assert!(users("vus-700").contains("All variants are past their knee"));
+    assert!(users("vus-700").contains("agent near its knee (96 %): 402 of 420 requests/s"));
+    assert!(users("vus-700").contains("All variants are at or near their limit"));
     let mut findings = petclinic();
-    load(&mut findings, "vus-700").regimes[0].past_knee = false;
+    load(&mut findings, "vus-700").regimes[1].past_knee = true;
+    assert!(told(&findings).contains("agent past its knee: 402"));
+    load(&mut findings, "vus-700").regimes[0].near_knee = false;
     assert!(told(&findings).contains("The variants are in different regimes"));
 }
 
