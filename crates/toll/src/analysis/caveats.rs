@@ -90,15 +90,40 @@ fn missing_trials(run: &RunRecord) -> Vec<String> {
 }
 
 /// Arms that were still getting cheaper when their first block was measured: the same services served the others.
-fn drifts(run: &RunRecord) -> Vec<String> {
+fn drifts(run: &RunRecord) -> Option<String> {
     if run.plan.bring_up != BringUp::Run {
-        return vec![];
+        return None;
     }
     let arms = run.plan.trials.iter().map(|t| (&t.arm, &t.load)).collect::<BTreeSet<_>>();
-    arms.into_iter().filter_map(|(arm, load)| drift(run, arm, load)).collect()
+    let drifts: Vec<(String, &str, f64)> = arms
+        .into_iter()
+        .filter_map(|(arm, load)| Some((arm.label(), load.as_str(), drift(run, arm, load)?)))
+        .collect();
+    let (low, high) = drifts.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), (.., more)| {
+        (low.min(*more), high.max(*more))
+    });
+    let [low, high] = [low, high].map(|more| format!("{:.0}", more * 100.0));
+    let more = if low == high { high } else { format!("{low} to {high}") };
+    let which = arms_and_loads(&drifts);
+    (!drifts.is_empty()).then(|| {
+        format!(
+            "the first block cost {more} % more CPU per request than the later ones on the same services, which were still warming up: {which}; a longer settle.max may help"
+        )
+    })
 }
 
-fn drift(run: &RunRecord, arm: &Arm, load: &str) -> Option<String> {
+/// `agent under same-rate, spans-1; baseline under same-rate`.
+fn arms_and_loads(drifts: &[(String, &str, f64)]) -> String {
+    let mut loads_of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (arm, load, _) in drifts {
+        loads_of.entry(arm).or_default().push(load);
+    }
+    let of_arm = |(arm, loads): (&str, Vec<&str>)| format!("{arm} under {}", loads.join(", "));
+    loads_of.into_iter().map(of_arm).collect::<Vec<_>>().join("; ")
+}
+
+/// What the first block cost more than the later ones, as a share, if that is worth a warning.
+fn drift(run: &RunRecord, arm: &Arm, load: &str) -> Option<f64> {
     let valid = run.trials.iter().filter(|t| t.verdict.invalid.is_empty());
     let of_arm = valid.filter(|t| t.trial.arm == *arm && t.trial.load == load);
     let costs: Vec<f64> =
@@ -106,13 +131,7 @@ fn drift(run: &RunRecord, arm: &Arm, load: &str) -> Option<String> {
     let (first, later) = costs.split_first()?;
     let later = later.iter().sum::<f64>() / later.len().max(1) as f64;
     let more = first / later - 1.0;
-    (later > 0.0 && more > NOTABLE_DRIFT).then(|| {
-        format!(
-            "{} under {load}: the first block cost {:.0} % more CPU per request than the later ones on the same services, which were still warming up; a longer settle.max may help",
-            arm.label(),
-            more * 100.0
-        )
-    })
+    (later > 0.0 && more > NOTABLE_DRIFT).then_some(more)
 }
 
 /// Blocks on the same services say nothing of how one start differs from the next.
@@ -369,13 +388,21 @@ fn left_out(run: &RunRecord) -> Vec<String> {
         .trials
         .iter()
         .filter_map(|t| t.proof.as_ref().map(|proof| (&t.trial.arm.variant, proof)))
-        .flat_map(|(variant, proof)| {
-            proof.left_out.iter().map(move |what| format!("{variant}: not proven: {what}"))
-        })
+        .flat_map(|(variant, proof)| proof.left_out.iter().map(move |what| (variant, what)))
+        .filter(|(_, what)| !is_said_elsewhere(run, what))
+        .map(|(variant, what)| format!("{variant}: not proven: {what}"))
         .collect();
     sentences.sort();
     sentences.dedup();
     sentences
+}
+
+/// Spans that are missing have a caveat of their own, and where nothing runs a sidecar none can be crossed.
+fn is_said_elsewhere(run: &RunRecord, what: &str) -> bool {
+    let has_sidecar = |(_, deployment): (&str, &Deployment)| deployment.data_plane.has_sidecars();
+    let of_sidecars = what.starts_with("that no request crossed a sidecar");
+    (what.starts_with("why ") && what.contains(" spans are missing"))
+        || (of_sidecars && !run.plan.ready().any(has_sidecar))
 }
 
 fn noise(run: &RunRecord) -> Vec<String> {

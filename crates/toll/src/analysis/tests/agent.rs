@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use toll_lab::{
-    AgentKind, Component, ComponentSample, DataPlane, HostSample, JavaAgent, MemorySample,
-    PodMetrics, Program, Reading, Role, Sample, Service, ServiceSpans, Spans,
+    AgentKind, Component, ComponentSample, DataPlane, HostSample, JavaAgent, MemorySample, Mtls,
+    PodMetrics, Program, Reading, Role, Sample, Service, ServiceSpans, SidecarProxy, Spans,
 };
 use toll_load::{Histogram, StageReport};
 
@@ -594,6 +594,46 @@ fn k6s_summary_is_that_of_all_valid_trials_one_after_the_other() {
     let names: Vec<&str> = mesh.trends.iter().map(|trend| trend.name.as_str()).collect();
     assert_eq!(names[2..4], ["http_req_duration", "http_req_duration{expected_response:true}"]);
     assert!(names.is_sorted() && names.last() == Some(&"iteration_duration"));
+}
+
+// Caveats.
+
+/// Whose first block costs twice as much without an agent, half as much again with it.
+fn warming(t: &PlannedTrial, _: u64) -> [f64; 2] {
+    match (t.block, t.arm.variant.as_str(), t.arm.again) {
+        (1, "bare", false) => [200.0, 0.0],
+        (1, "mesh", _) => [150.0, 0.0],
+        _ => [100.0, 0.0],
+    }
+}
+
+#[test]
+fn arms_that_were_still_warming_up_are_one_caveat() {
+    let warnings = found(&made(&SPANS[1..3], BringUp::Run, warming, quiet)).warnings;
+    let said: Vec<&String> = warnings.iter().filter(|w| w.contains("first block")).collect();
+    assert_eq!(
+        said,
+        [
+            "the first block cost 50 to 100 % more CPU per request than the later ones on the same services, which were still warming up: bare under nine, three; mesh under nine, three; a longer settle.max may help"
+        ]
+    );
+}
+
+#[test]
+fn what_the_proofs_left_out_is_a_caveat_unless_another_one_says_it() {
+    let mut record = made(&SPANS[2..3], BringUp::Run, cost, quiet);
+    let crossed = "that no request crossed a sidecar: no service reports its requests";
+    let missing = "why 222 spans are missing: the agents dropped them";
+    let left_out = [crossed, missing, "something else"].map(String::from);
+    record.trials[0].proof.as_mut().unwrap().left_out = left_out.into();
+    let not_proven = |record: &RunRecord| -> Vec<String> {
+        let warnings = found(record).warnings.into_iter();
+        warnings.filter(|warning| warning.contains("not proven")).collect()
+    };
+    assert_eq!(not_proven(&record), ["bare: not proven: something else"]);
+    let VariantState::Ready(mesh) = &mut record.plan.variants[1].state else { panic!("ready") };
+    mesh.data_plane = DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls: Mtls::Strict };
+    assert!(not_proven(&record)[1].contains("crossed a sidecar"), "{:?}", not_proven(&record));
 }
 
 // Proofs.
