@@ -275,11 +275,20 @@ fn leak(trend: &HeapTrend, run: &RunRecord, seen: &Seen<'_>) -> String {
 
 /// Spans that never came to the collector: what an agent saves by dropping them is not in its cost.
 fn dropped(proof: &ProofSummary) -> Option<String> {
-    let services = &proof.spans.as_ref()?.services;
-    let lost: Vec<&ServiceSpans> = services.iter().filter(|s| s.arrived < s.expected).collect();
-    let each = lost.iter().map(|s| {
-        let share = 1.0 - s.arrived as f64 / s.expected as f64;
-        format!("{:.2} % of {} from {}", share * 100.0, s.expected, s.service)
+    let mut services: Vec<(&str, [u64; 2])> = Vec::new();
+    for ServiceSpans { service, expected, arrived } in
+        proof.spans.iter().flat_map(|of_loads| &of_loads.spans.services)
+    {
+        match services.iter_mut().find(|(known, _)| known == service) {
+            Some((_, [all, came])) => (*all, *came) = (*all + expected, *came + arrived),
+            None => services.push((service, [*expected, *arrived])),
+        }
+    }
+    let lost: Vec<(&str, [u64; 2])> =
+        services.into_iter().filter(|(_, [expected, arrived])| arrived < expected).collect();
+    let each = lost.iter().map(|(service, [expected, arrived])| {
+        let share = 1.0 - *arrived as f64 / *expected as f64;
+        format!("{:.2} % of {expected} from {service}", share * 100.0)
     });
     let each = each.collect::<Vec<_>>().join(", ");
     (!lost.is_empty()).then(|| {

@@ -623,9 +623,18 @@ pub struct ProofSummary {
     pub proven: usize,
     /// The claims as of the last trial: claim, expected, seen, holds.
     pub claims: Vec<(String, String, String, bool)>,
-    /// Spans over all its trials; absent where no agent runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spans: Option<toll_lab::Spans>,
+    /// Spans over its valid trials, for each number of them that a request leaves; empty where no agent runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spans: Vec<SpansOfLoads>,
+}
+
+/// Spans under the loads whose requests leave the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SpansOfLoads {
+    /// The loads, in the order of the study.
+    pub loads: Vec<String>,
+    /// What arrived in all their valid trials.
+    pub spans: toll_lab::Spans,
 }
 
 /// One trial of the run.

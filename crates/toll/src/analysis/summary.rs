@@ -301,10 +301,30 @@ pub fn proofs(run: &RunRecord) -> Vec<ProofSummary> {
                 };
                 proof.claims.iter().map(claim).collect()
             }),
-            spans: spans_of(&trials),
+            spans: spans_of_loads(run, &trials),
         }
     })
     .collect()
+}
+
+/// The loads put together whose requests leave the same spans.
+fn spans_of_loads(run: &RunRecord, trials: &[&TrialRecord]) -> Vec<SpansOfLoads> {
+    let mut alike: Vec<Vec<&PlannedLoad>> = Vec::new();
+    for load in &run.plan.loads {
+        match alike.iter_mut().find(|loads| loads[0].spans == load.spans) {
+            Some(loads) => loads.push(load),
+            None => alike.push(vec![load]),
+        }
+    }
+    let of_loads = |loads: &Vec<&PlannedLoad>| {
+        let ran = |load: &PlannedLoad| {
+            trials.iter().filter(|t| t.trial.load == load.name).copied().collect::<Vec<_>>()
+        };
+        let counted = loads.iter().filter(|load| spans_of(&ran(load)).is_some());
+        let spans = spans_of(&loads.iter().flat_map(|load| ran(load)).collect::<Vec<_>>())?;
+        Some(SpansOfLoads { loads: counted.map(|load| load.name.clone()).collect(), spans })
+    };
+    alike.iter().filter_map(of_loads).collect()
 }
 
 /// Spans of all valid trials that counted them, by service in the order of the proofs.

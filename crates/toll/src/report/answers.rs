@@ -47,7 +47,7 @@ fn asked(findings: &Findings, variant: &VariantFacts) -> bool {
 
 /// Whether `variant` left spans, so that what one of them costs is the question.
 pub(super) fn traces(findings: &Findings, variant: &str) -> bool {
-    let proven = findings.proofs.iter().any(|p| p.variant == variant && p.spans.is_some());
+    let proven = findings.proofs.iter().any(|p| p.variant == variant && !p.spans.is_empty());
     proven || findings.span_costs.iter().any(|costs| costs.variant == variant)
 }
 

@@ -1,8 +1,6 @@
 //! Turns the proofs of path into lines and a table. Judges nothing.
 
-use toll_lab::ServiceSpans;
-
-use crate::analysis::findings::{Findings, ProofSummary};
+use crate::analysis::findings::{Findings, ProofSummary, SpansOfLoads};
 
 use super::content::{Detail, section};
 use super::figures::{rounded, share};
@@ -34,40 +32,57 @@ pub(super) fn proof(findings: &Findings, detail: Detail) -> Section {
 
 /// What arrived at the collector, a line a variant; none in a study without agents.
 fn spans(findings: &Findings) -> Option<Piece> {
-    findings.proofs.iter().find(|proof| proof.spans.is_some())?;
+    findings.proofs.iter().find(|proof| !proof.spans.is_empty())?;
     Some(Piece::List(findings.proofs.iter().filter_map(span_line).collect()))
 }
 
-/// `agent: 10 of 10 spans a request in 15 of 15 trials (gateway 1, vets 9); 0.0 % dropped`.
+/// `agent: 10 of 10 spans a request (gateway 1, vets 9) under same-rate, vus-320; 2 of 2 under spans-1; 0.0 %
+/// dropped`.
 fn span_line(proof: &ProofSummary) -> Option<Cell> {
-    let trials = format!("in {} of {} trials", proof.proven, proof.trials);
-    let Some(spans) = &proof.spans else {
-        // Of a variant without an agent only the claim tells that the collector stood by and got nothing.
-        let none = |(claim, _, _, holds): &(String, String, String, bool)| {
-            *holds && claim.contains("span")
-        };
-        let none = proof.claims.iter().any(none);
-        let said = format!("{}: 0 spans {trials}", proof.variant);
-        return none.then(|| Cell::toned(said, Tone::Same));
-    };
-    let [expected, arrived] = [|s: &ServiceSpans| s.expected, |s: &ServiceSpans| s.arrived]
-        .map(|count| spans.services.iter().map(count).sum::<u64>());
-    let each = |count: u64| a_request(count, spans.requests);
-    let services: Vec<String> =
-        spans.services.iter().map(|s| format!("{} {}", s.service, each(s.arrived))).collect();
-    let dropped = (1.0 - arrived as f64 / expected as f64).max(0.0);
-    let said = format!(
-        "{}: {} of {} spans a request {trials} ({}); {} dropped",
+    let Some((first, others)) = proof.spans.split_first() else { return no_span(proof) };
+    let services = &first.spans.services;
+    let services = services
+        .iter()
+        .map(|s| format!("{} {}", s.service, a_request(s.arrived, first.spans.requests)));
+    let mut said = format!(
+        "{}: {} spans a request ({}) under {}",
         proof.variant,
-        each(arrived),
-        each(expected),
-        services.join(", "),
-        share(dropped)
+        of_expected(first),
+        services.collect::<Vec<_>>().join(", "),
+        first.loads.join(", ")
     );
-    Some(Cell::toned(said, if arrived == expected { Tone::Same } else { Tone::Unknown }))
+    for of in others {
+        said += &format!("; {} under {}", of_expected(of), of.loads.join(", "));
+    }
+    let [expected, arrived] = sums(&proof.spans);
+    let dropped = (1.0 - arrived as f64 / expected as f64).max(0.0);
+    let tone = if arrived == expected { Tone::Same } else { Tone::Unknown };
+    Some(Cell::toned(format!("{said}; {} dropped", share(dropped)), tone))
 }
 
-/// Whole where every request left the same number; a mean over loads that differ in spans has decimals.
+/// Of a variant without an agent only the claim tells that the collector stood by and got nothing.
+fn no_span(proof: &ProofSummary) -> Option<Cell> {
+    let none =
+        |(claim, _, _, holds): &(String, String, String, bool)| *holds && claim.contains("span");
+    let ProofSummary { variant, trials, proven, .. } = proof;
+    let said = format!("{variant}: 0 spans in {proven} of {trials} trials");
+    proof.claims.iter().any(none).then(|| Cell::toned(said, Tone::Same))
+}
+
+/// `9.61 of 10`, what arrived of what a request should leave.
+fn of_expected(of: &SpansOfLoads) -> String {
+    let [expected, arrived] =
+        sums(std::slice::from_ref(of)).map(|count| a_request(count, of.spans.requests));
+    format!("{arrived} of {expected}")
+}
+
+/// Spans that should have arrived, and that did.
+fn sums(of: &[SpansOfLoads]) -> [u64; 2] {
+    let services = || of.iter().flat_map(|of| &of.spans.services);
+    [services().map(|s| s.expected).sum(), services().map(|s| s.arrived).sum()]
+}
+
+/// Whole where every request left the same number; where some were dropped the mean has decimals.
 fn a_request(count: u64, requests: u64) -> String {
     match count.checked_rem(requests) {
         Some(0) => (count / requests).to_string(),

@@ -659,12 +659,26 @@ fn spans_are_added_up_over_the_valid_trials_and_what_was_dropped_is_said() {
     let with_agent = record.trials.iter_mut().find(|t| t.trial.arm.variant == "mesh");
     with_agent.unwrap().verdict.invalid = vec!["made up".into()];
     let found = found(&record);
-    let spans = found.proofs[1].spans.as_ref().unwrap();
+    let [of_loads] = found.proofs[1].spans.as_slice() else { panic!("one number of spans") };
+    let spans = &of_loads.spans;
+    assert_eq!(of_loads.loads, ["nine"]);
     assert_eq!((spans.requests, spans.whole), (400, 360));
     assert_eq!((spans.services[1].expected, spans.services[1].arrived), (3600, 3564));
-    assert!(found.proofs[0].spans.is_none());
+    assert_eq!(found.proofs[0].spans, []);
     assert!(has(&found, "1.00 % of 3600 from vets"));
     assert!(!has(&found, "gateway"), "{:?}", found.warnings);
+}
+
+#[test]
+fn loads_that_leave_the_same_spans_stand_together() {
+    let mut record = made(&SPANS[..3], BringUp::Block, cost, quiet);
+    record.plan.loads[2].spans = record.plan.loads[0].spans.clone();
+    proven(&mut record, 891);
+    let found = found(&record);
+    let [twice, once] = found.proofs[1].spans.as_slice() else { panic!("two numbers of spans") };
+    assert_eq!((twice.loads.join(" "), once.loads.join(" ")), ("one nine".into(), "three".into()));
+    assert_eq!((twice.spans.requests, once.spans.requests), (1000, 500));
+    assert!(has(&found, "1.00 % of 13500 from vets"), "{:?}", found.warnings);
 }
 
 #[test]

@@ -493,10 +493,17 @@ fn proofs() -> Vec<ProofSummary> {
     let claim = |claim: &str, expected: &str| {
         (claim.to_owned(), expected.to_owned(), expected.to_owned(), true)
     };
-    let service = |service: &str, count| ServiceSpans {
-        service: service.into(),
-        expected: count,
-        arrived: count,
+    let of_loads = |loads: &[&str], of_vets: u64, requests: u64| {
+        let service = |service: &str, count| ServiceSpans {
+            service: service.into(),
+            expected: count,
+            arrived: count,
+        };
+        let services = vec![service("gateway", requests), service("vets", of_vets * requests)];
+        SpansOfLoads {
+            loads: loads.iter().map(|load| (*load).into()).collect(),
+            spans: Spans { services, requests, whole: requests },
+        }
     };
     let summary = |variant: &str, trials, claims, spans| ProofSummary {
         variant: variant.into(),
@@ -513,17 +520,18 @@ fn proofs() -> Vec<ProofSummary> {
                 claim("collector: no span arrived", "0"),
                 claim("no JVM was started with an agent", "no agent"),
             ],
-            None,
+            vec![],
         ),
         summary(
             "agent",
             30,
             vec![claim("collector: every request left 10 spans: 1 of gateway, 9 of vets", "9060")],
-            Some(Spans {
-                services: vec![service("gateway", 24_160), service("vets", 217_440)],
-                requests: 24_160,
-                whole: 24_160,
-            }),
+            vec![
+                of_loads(&["same-rate", "vus-320", "vus-700"], 9, 24_160),
+                of_loads(&["spans-1"], 1, 4_200),
+                of_loads(&["spans-3"], 3, 4_200),
+                of_loads(&["spans-27"], 27, 4_200),
+            ],
         ),
     ]
 }

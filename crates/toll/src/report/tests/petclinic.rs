@@ -241,12 +241,13 @@ fn the_summary_of_k6_stands_side_by_side_in_80_columns() {
 }
 
 #[test]
-fn dropped_spans_are_told_and_a_mean_over_loads_has_decimals() {
+fn spans_are_told_by_load_and_so_is_what_was_dropped() {
     let mut findings = petclinic();
-    let spans = findings.proofs[1].spans.as_mut().unwrap();
-    spans.services[1].arrived = 208_000;
+    let whole = "agent: 10 of 10 spans a request (gateway 1, vets 9) under same-rate, vus-320, vus-700; 2 of 2 under spans-1; 4 of 4 under spans-3; 28 of 28 under spans-27; 0.0 % dropped";
+    assert!(told(&findings).contains(whole), "{}", told(&findings));
+    findings.proofs[1].spans[0].spans.services[1].arrived = 208_000;
     let text = told(&findings);
-    let said = "agent: 9.61 of 10 spans a request in 30 of 30 trials (gateway 1, vets 8.61); 3.9 % dropped";
+    let said = "agent: 9.61 of 10 spans a request (gateway 1, vets 8.61) under same-rate, vus-320, vus-700; 2 of 2 under spans-1; 4 of 4 under spans-3; 28 of 28 under spans-27; 2.5 % dropped";
     assert!(text.contains(said), "{text}");
     assert!(text.contains("baseline: 0 spans in 60 of 60 trials"));
 }
