@@ -263,6 +263,10 @@ pub struct K6Summary {
     pub iterations: u64,
     /// The same per second.
     pub iterations_per_s: f64,
+    /// Iterations of several requests that the end cut off, by the requests that they had ended; absent where an
+    /// iteration is a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<u64>,
     /// Users: at the end, fewest, most.
     pub vus: [u64; 3],
     /// Most users that there could be.

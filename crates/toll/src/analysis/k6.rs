@@ -7,6 +7,7 @@
 //! - `{expected_response:true}` is left out when there were other answers: their times are not kept apart.
 //! - http_req_failed is statuses from 400 on, gRPC statuses but 0, and failed requests. The rates count what ended within the phase.
 //! - An iteration of one request without a pause, and each arrival of an open loop, is its request.
+//! - An iteration of several requests that the end cuts off is none; those of a study's users are told apart.
 //! - vus are the clients of a closed loop; an open loop has none and k6's number of its own is not made up.
 
 use toll_load::{Histogram, LoadModel, LoadReport, PhaseReport, Profile};
@@ -39,7 +40,16 @@ pub fn of_trials(trials: &[&TrialRecord], model: &LoadModel) -> Option<K6Summary
     // Merging is for engines side by side: it adds their clients. Trials follow each other.
     let one_after_the_other: Vec<&LoadReport> = loads.iter().collect();
     let clients = Clients::of(&one_after_the_other, model, seconds(&loads.last()?.measure));
-    Some(sum_up(&merged.measure, total_s, clients))
+    let summed = sum_up(&merged.measure, total_s, clients);
+    let interrupted = interrupted(&summed, model);
+    Some(K6Summary { interrupted, ..summed })
+}
+
+/// What is left of the requests when each iteration has its own, counted as whole iterations.
+fn interrupted(summed: &K6Summary, model: &LoadModel) -> Option<u64> {
+    let LoadModel::Closed { iteration, .. } = model else { return None };
+    let each = u64::from(iteration.requests);
+    (each > 1).then(|| summed.requests.div_ceil(each).saturating_sub(summed.iterations))
 }
 
 impl Clients {
@@ -68,6 +78,7 @@ fn sum_up(measured: &PhaseReport, total_s: f64, clients: Clients) -> K6Summary {
         requests_per_s,
         iterations,
         iterations_per_s,
+        interrupted: None,
         vus: [clients.last, clients.fewest, clients.most],
         vus_max: clients.planned,
         data_received: measured.bytes_in,

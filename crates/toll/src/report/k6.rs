@@ -18,6 +18,16 @@ pub(super) fn pieces(load: &LoadFindings) -> Vec<Piece> {
         Piece::Heading(format!("Counts: {}", load.name)),
         Piece::Table(counts(&all)),
     ]
+    .into_iter()
+    .chain(cut_off(&all).map(Piece::Text))
+    .collect()
+}
+
+/// What the end of the trials does to iterations of several requests.
+fn cut_off(all: &[Summary<'_>]) -> Option<String> {
+    all.iter().any(|(_, k6)| k6.interrupted.is_some_and(|count| count > 0)).then(|| {
+        "An iteration that the end of a trial cuts off is not among the iterations; the requests of it that had come to an end are among the requests. Interrupted are as many as these requests make up.".into()
+    })
 }
 
 type Summary<'a> = (&'a str, &'a K6Summary);
@@ -46,13 +56,16 @@ fn name(trend: &K6Trend) -> &str {
     trend.name.find('{').map_or(&trend.name, |part| &trend.name[part..])
 }
 
+/// Rows about users, the last of the counts.
+const USERS: usize = 4;
+
 fn counts(all: &[Summary<'_>]) -> Table {
     let row = |title: &str, cell: &dyn Fn(&K6Summary) -> String| -> Vec<Cell> {
         let cells = all.iter().map(|(_, k6)| Cell::from(cell(k6)));
         std::iter::once(title.into()).chain(cells).collect()
     };
     let bytes = |count: f64| figure(Quantity::Bytes, count);
-    let rows = vec![
+    let mut rows = vec![
         row("data_received", &|k6| bytes(k6.data_received as f64)),
         row("data_received, 1/s", &|k6| bytes(k6.data_received as f64 / k6.total_s)),
         row("data_sent", &|k6| bytes(k6.data_sent as f64)),
@@ -67,6 +80,13 @@ fn counts(all: &[Summary<'_>]) -> Table {
         row("vus, max", &|k6| k6.vus[2].to_string()),
         row("vus_max", &|k6| k6.vus_max.to_string()),
     ];
+    if all.iter().any(|(_, k6)| k6.interrupted.is_some()) {
+        let place = rows.len() - USERS;
+        let interrupted = |k6: &K6Summary| {
+            k6.interrupted.map_or_else(|| "–".into(), |count| verbatim(count as f64))
+        };
+        rows.insert(place, row("iterations, interrupted", &interrupted));
+    }
     let columns = all.iter().map(|(variant, _)| figures(*variant));
     Table::new(std::iter::once(words("")).chain(columns).collect(), rows)
 }

@@ -589,11 +589,23 @@ fn k6s_summary_is_that_of_all_valid_trials_one_after_the_other() {
     assert_eq!((bare.requests, mesh.requests), (4 * DONE, 5 * DONE));
     assert_eq!((mesh.iterations, mesh.total_s), (1000, 50.0));
     assert_eq!((mesh.iterations_per_s, mesh.requests_per_s), (20.0, 100.0));
+    // Four requests each: 5000 requests are 1250 iterations, 4000 are 1000.
+    assert_eq!((mesh.interrupted, bare.interrupted), (Some(250), Some(200)));
     // Trials follow each other: their users are not added up. The profile ends where it began.
     assert_eq!((mesh.vus, mesh.vus_max), ([5, 5, 84], 84));
     let names: Vec<&str> = mesh.trends.iter().map(|trend| trend.name.as_str()).collect();
     assert_eq!(names[2..4], ["http_req_duration", "http_req_duration{expected_response:true}"]);
     assert!(names.is_sorted() && names.last() == Some(&"iteration_duration"));
+}
+
+#[test]
+fn an_iteration_of_one_request_is_never_interrupted() {
+    let mut record = by_users();
+    knees(&mut record, 1000.0, 400.0);
+    let one = PlannedUsers { parallel: 1, ..users() };
+    record.plan.loads[0].release = Release::Users(one);
+    let variants = &found(&record).loads[0].variants;
+    assert_eq!(variants[0].k6.as_ref().unwrap().interrupted, None);
 }
 
 // Caveats.

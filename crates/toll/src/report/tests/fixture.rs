@@ -356,6 +356,7 @@ fn k6(users: u64, shown: Shown) -> K6Summary {
         requests_per_s: shown.rate,
         iterations: requests / 4,
         iterations_per_s: shown.rate / 4.0,
+        interrupted: Some(users / 2),
         vus: [1, 1, users],
         vus_max: users,
         data_received: requests * 1480,

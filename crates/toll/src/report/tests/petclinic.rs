@@ -256,6 +256,20 @@ fn spans_are_told_by_load_and_so_is_what_was_dropped() {
 fn the_collector_is_the_instruments_own_and_in_no_sum() {
     let text = terminal(&petclinic(), 110, false);
     let own = text.split("the instrument's own, not in the sum").nth(1).unwrap();
+    let interrupted = row("iterations, interrupted");
+    assert!(interrupted.ends_with("44        44"), "{interrupted}");
+}
+
+#[test]
+fn iterations_that_the_end_cut_off_are_said_to_be() {
+    let mut findings = petclinic();
+    let said = "An iteration that the end of a trial cuts off is not among the iterations";
+    assert!(told(&findings).contains(said));
+    for variant in findings.loads.iter_mut().flat_map(|load| &mut load.variants) {
+        variant.k6.iter_mut().for_each(|k6| k6.interrupted = None);
+    }
+    let text = told(&findings);
+    assert!(!text.contains(said) && !text.contains("interrupted"));
     assert!(own.lines().nth(1).unwrap().trim_start().starts_with("collector"), "{own}");
     let chart = html(&petclinic())
         .split("id=\"cpu-same-rate\"")
