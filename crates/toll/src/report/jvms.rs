@@ -185,15 +185,26 @@ impl Sheet<'_> {
         };
         let cell = match (of(self.baseline), of(self.variant)) {
             (Some(base), Some(variant)) => {
-                // Published figures are decimal: what binary subtraction adds behind them is not theirs.
-                let difference = ((variant - base) * 1e6).round() / 1e6;
+                let places = places(base.abs().max(variant.abs()));
+                let difference = to_places(variant - base, places);
                 let difference = signed(difference, verbatim(difference));
-                format!("{} / {} / {difference}", verbatim(base), verbatim(variant)).into()
+                let [base, variant] = [base, variant].map(|v| verbatim(to_places(v, places)));
+                format!("{base} / {variant} / {difference}").into()
             }
             _ => absent(),
         };
         self.has_published().then_some(cell)
     }
+}
+
+/// Decimals that leave a published figure three digits, and all whole ones: more has no room in its column.
+fn places(largest: f64) -> i32 {
+    (2.0 - largest.log10().floor()).clamp(0.0, 6.0) as i32
+}
+
+fn to_places(value: f64, places: i32) -> f64 {
+    let by = 10_f64.powi(places);
+    (value * by).round() / by
 }
 
 fn largest(means: &[Option<f64>]) -> f64 {

@@ -37,11 +37,13 @@ fn left_out(findings: &Findings, detail: Detail) -> Option<String> {
     let loads = findings.loads.iter().filter(|load| is_point_only(findings, load));
     let names: Vec<&str> = loads.map(|load| load.name.as_str()).collect();
     let where_to = match detail {
-        Detail::Brief => "are told in full in the HTML report",
-        Detail::Full => "are told without their pods, JVMs and memory, which report.json has",
+        Detail::Brief => "are told in the HTML report",
+        Detail::Full => "are told here",
     };
     (!names.is_empty())
-        .then(|| format!("{} only serve this line; they {where_to}.", names.join(", ")))
+        .then(|| {
+            format!("{} only serve this line; they {where_to}, without their pods, JVMs and memory, which report.json has.", names.join(", "))
+        })
 }
 
 /// Whether a load serves only as a point of what a span costs.

@@ -164,6 +164,24 @@ fn a_jvm_is_told_as_the_study_prints_it() {
 }
 
 #[test]
+fn published_figures_are_rounded_beside_what_the_jvms_tell() {
+    let mut findings = petclinic();
+    for row in &mut load(&mut findings, "vus-320").reference {
+        row.published = match (row.figure.as_str(), row.variant.as_str()) {
+            ("throughput_per_s", "baseline") => 1164.420944,
+            ("throughput_per_s", _) => 1057.555,
+            ("latency_ms.p90", "baseline") => 0.76351,
+            ("latency_ms.p90", _) => 9.25,
+            _ => continue,
+        };
+    }
+    let text = markdown(&findings).replace('\u{a0}', " ");
+    let jvms = text.split("## Inside the JVMs").nth(1).unwrap().split("\n## ").next().unwrap();
+    assert!(jvms.contains("| 1,164 / 1,058 / −107 |"), "{jvms}");
+    assert!(jvms.contains("| 0.76 / 9.25 / +8.49 |"), "{jvms}");
+}
+
+#[test]
 fn a_reading_that_no_jvm_gave_is_left_out_and_one_that_one_gave_is_marked() {
     let mut findings = petclinic();
     for load in &mut findings.loads {
@@ -238,6 +256,20 @@ fn the_summary_of_k6_stands_side_by_side_in_80_columns() {
     let waiting = "http_req_waiting          10.6 ms  4.41 ms  8.83 ms   117 ms  28.2 ms  50.8 ms";
     assert_eq!(row("http_req_waiting").trim(), waiting);
     assert!(row("http_reqs ").ends_with("8,800     8,002"), "{}", row("http_reqs "));
+    let interrupted = row("iterations, interrupted");
+    assert!(interrupted.ends_with("44        44"), "{interrupted}");
+}
+
+#[test]
+fn iterations_that_the_end_cut_off_are_said_to_be() {
+    let mut findings = petclinic();
+    let said = "An iteration that the end of a trial cuts off is not among the iterations";
+    assert!(told(&findings).contains(said));
+    for variant in findings.loads.iter_mut().flat_map(|load| &mut load.variants) {
+        variant.k6.iter_mut().for_each(|k6| k6.interrupted = None);
+    }
+    let text = told(&findings);
+    assert!(!text.contains(said) && !text.contains("interrupted"));
 }
 
 #[test]
@@ -256,20 +288,6 @@ fn spans_are_told_by_load_and_so_is_what_was_dropped() {
 fn the_collector_is_the_instruments_own_and_in_no_sum() {
     let text = terminal(&petclinic(), 110, false);
     let own = text.split("the instrument's own, not in the sum").nth(1).unwrap();
-    let interrupted = row("iterations, interrupted");
-    assert!(interrupted.ends_with("44        44"), "{interrupted}");
-}
-
-#[test]
-fn iterations_that_the_end_cut_off_are_said_to_be() {
-    let mut findings = petclinic();
-    let said = "An iteration that the end of a trial cuts off is not among the iterations";
-    assert!(told(&findings).contains(said));
-    for variant in findings.loads.iter_mut().flat_map(|load| &mut load.variants) {
-        variant.k6.iter_mut().for_each(|k6| k6.interrupted = None);
-    }
-    let text = told(&findings);
-    assert!(!text.contains(said) && !text.contains("interrupted"));
     assert!(own.lines().nth(1).unwrap().trim_start().starts_with("collector"), "{own}");
     let chart = html(&petclinic())
         .split("id=\"cpu-same-rate\"")
