@@ -14,7 +14,7 @@ mod verdict;
 
 pub use error::Error;
 pub use estimate::{Estimate, Level, mean, paired_difference, paired_ratio};
-pub use line::{Line, least_squares};
+pub use line::{Line, common_line, least_squares, pseudo_values};
 pub use quantile::{median, quantile};
 pub use steady::settled;
 pub use trend::{Trend, sen_slope, trend};

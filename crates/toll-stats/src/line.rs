@@ -2,7 +2,7 @@
 //!
 //! Ordinary least squares (Legendre 1805, Gauss 1809), computed from deviations from the means: sums of raw
 //! squares lose digits when the values lie far from zero. No interval comes from the points themselves: the
-//! block is the unit, so a caller fits one line a block and takes [`crate::mean`] over the slopes.
+//! block is the unit, so a caller takes [`crate::mean`] over the [`pseudo_values`] of the blocks.
 
 use crate::Error;
 use crate::estimate::{all_finite, at_least};
@@ -34,4 +34,49 @@ pub fn least_squares(points: &[(f64, f64)]) -> Result<Line, Error> {
     let products: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
     let slope = products / squares;
     Ok(Line { slope, intercept: mean_y - slope * mean_x })
+}
+/// The line with one slope for all `groups` of points (x, y), each on a level of its own: the analysis of covariance
+/// (Fisher 1932). A group whose x lie close together says little of the slope, and counts for little. The line is
+/// that of the mean level.
+///
+/// # Errors
+/// [`Error::TooFew`] without a group of two points, [`Error::NotFinite`], [`Error::NoSpread`] when no group has two x.
+pub fn common_line(groups: &[&[(f64, f64)]]) -> Result<Line, Error> {
+    let (mut squares, mut products) = (0.0, 0.0);
+    for group in groups {
+        let n = group.len() as f64;
+        let mean_x = group.iter().map(|(x, _)| x).sum::<f64>() / n;
+        let mean_y = group.iter().map(|(_, y)| y).sum::<f64>() / n;
+        squares += group.iter().map(|(x, _)| (x - mean_x).powi(2)).sum::<f64>();
+        products += group.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum::<f64>();
+    }
+    let (xs, ys): (Vec<f64>, Vec<f64>) = groups.iter().copied().flatten().copied().unzip();
+    at_least(2, &xs)?;
+    all_finite(&xs)?;
+    all_finite(&ys)?;
+    if squares == 0.0 {
+        return Err(Error::NoSpread(xs[0]));
+    }
+    let (slope, n) = (products / squares, xs.len() as f64);
+    Ok(Line { slope, intercept: (ys.iter().sum::<f64>() - slope * xs.iter().sum::<f64>()) / n })
+}
+
+/// What each of `blocks` adds to a figure of all of them, so that their mean is the figure and their scatter its
+/// uncertainty: the pseudo-values of the jackknife (Quenouille 1956, Tukey 1958). Blocks that are all alike in shape
+/// have their own figures for pseudo-values. `None` when the figure cannot be had without one of the blocks.
+pub fn pseudo_values<B: Copy>(
+    blocks: &[B],
+    figure: impl Fn(&[B]) -> Option<f64>,
+) -> Option<Vec<f64>> {
+    let all = figure(blocks)?;
+    if blocks.len() == 1 {
+        return Some(vec![all]);
+    }
+    let n = blocks.len() as f64;
+    let without = |left_out: usize| {
+        let kept: Vec<B> =
+            blocks.iter().enumerate().filter(|(i, _)| *i != left_out).map(|(_, b)| *b).collect();
+        Some(n * all - (n - 1.0) * figure(&kept)?)
+    };
+    (0..blocks.len()).map(without).collect()
 }

@@ -5,8 +5,8 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use toll_stats::{
-    Estimate, Level, Trend, Verdict, least_squares, noise_floor, paired_difference, paired_ratio,
-    quantile, trend, verdict,
+    Estimate, Level, Trend, Verdict, common_line, least_squares, noise_floor, paired_difference,
+    paired_ratio, pseudo_values, quantile, trend, verdict,
 };
 
 fn pairs() -> impl Strategy<Value = Vec<(f64, f64)>> {
@@ -206,4 +206,53 @@ fn chance_alone_is_called_a_trend_in_one_of_a_hundred_series() {
     // The approximation is a little careful for short series; four standard errors of 0.01 are 0.004.
     let share = found as f64 / f64::from(SERIES);
     assert!((0.003..=0.014).contains(&share), "{share}");
+}
+
+proptest! {
+    #[test]
+    fn groups_on_lines_of_one_slope_give_that_slope_whatever_their_levels(
+        slope in -1e2..1e2_f64,
+        levels in prop::collection::vec(-1e3..1e3_f64, 1..6),
+        xs in prop::collection::btree_set(-100..100_i32, 2..8),
+    ) {
+        let group = |level: &f64| -> Vec<(f64, f64)> {
+            xs.iter().map(|x| (f64::from(*x), level + slope * f64::from(*x))).collect()
+        };
+        let groups: Vec<_> = levels.iter().map(group).collect();
+        let groups: Vec<_> = groups.iter().map(Vec::as_slice).collect();
+        let line = common_line(&groups).unwrap();
+        let level = levels.iter().sum::<f64>() / levels.len() as f64;
+        prop_assert!((line.slope - slope).abs() < 1e-6 && (line.intercept - level).abs() < 1e-6);
+    }
+
+    #[test]
+    fn blocks_of_one_shape_have_their_own_slopes_for_pseudo_values(
+        ys in prop::collection::vec(prop::array::uniform4(-1e3..1e3_f64), 2..8),
+    ) {
+        let block = |ys: &[f64; 4]| -> Vec<(f64, f64)> {
+            [2.0, 4.0, 10.0, 28.0].into_iter().zip(*ys).collect()
+        };
+        let blocks: Vec<_> = ys.iter().map(block).collect();
+        let blocks: Vec<_> = blocks.iter().map(Vec::as_slice).collect();
+        let figure = |kept: &[&[(f64, f64)]]| common_line(kept).ok().map(|line| line.slope);
+        let values = pseudo_values(&blocks, figure).unwrap();
+        for (value, block) in values.iter().zip(&blocks) {
+            prop_assert!((value - least_squares(block).unwrap().slope).abs() < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn a_group_without_its_far_points_hardly_moves_the_common_slope() {
+    let whole = [(2.0, 20.0), (4.0, 40.0), (10.0, 100.0), (28.0, 280.0)];
+    let near = [(2.0, 20.0), (4.0, 60.0)];
+    let line = common_line(&[&whole, &near]).unwrap();
+    assert!((line.slope - 10.0).abs() < 0.1, "{line:?}");
+    assert_eq!(least_squares(&near).unwrap().slope, 20.0);
+}
+
+#[test]
+fn no_group_with_two_places_makes_no_line() {
+    assert!(common_line(&[&[(1.0, 1.0)], &[(2.0, 2.0)]]).is_err());
+    assert!(common_line(&[]).is_err());
 }

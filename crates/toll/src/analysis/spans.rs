@@ -1,10 +1,11 @@
 //! What tracing costs by the number of spans: a line through the effects of the loads that differ in spans.
 //!
-//! In each block the effect on CPU per request (variant less baseline) of each load is set against the spans that
-//! a request leaves, and least squares draws the line. Its slope is what a further span costs, its value at zero
-//! what tracing a request costs whatever its spans. The block is the unit: the intervals are those of the slopes
-//! and intercepts over blocks, so scatter around the line within a block is not counted twice. The same line
-//! through the baseline's second run against its first is the noise floor (METHOD.md rule 4).
+//! The effect on CPU per request (variant less baseline) of each load and block is set against the spans that a
+//! request leaves, and least squares draws one slope through all blocks, each on a level of its own. It is what a
+//! further span costs, its value at zero what tracing a request costs whatever its spans. A block that lost a load
+//! to an invalid trial counts for what its spread is worth. The block is the unit: the intervals are those of the
+//! jackknife over blocks, which are those of the blocks' own lines when none has lost a load. The same line through
+//! the baseline's second run against its first is the noise floor (METHOD.md rule 4).
 //!
 //! The loads may run at different rates. What a lower rate makes dearer in both arms alike (sleeping and waking
 //! up) falls out of the difference; what it makes dearer in the agent alone (an exporter that wakes up every so
@@ -102,8 +103,8 @@ impl Lines<'_> {
         let again = Arm { variant: self.baseline.into(), again: true };
         let mut effects = self.effects(&variant, &wanted);
         effects.sort_by_key(|(load, _)| spans(load));
-        let lines = by_block(&effects, &spans);
-        let floor = mean_slope(&by_block(&self.effects(&again, &wanted), &spans));
+        let blocks = by_block(&effects, &spans);
+        let floor = slope(&by_block(&self.effects(&again, &wanted), &spans));
         Some(SpanCosts {
             variant: self.variant.into(),
             of: of.into(),
@@ -111,8 +112,8 @@ impl Lines<'_> {
                 .iter()
                 .filter_map(|(load, paired)| self.point(load, spans(load), paired))
                 .collect(),
-            per_span_us: mean_slope(&lines)?,
-            per_request_us: mean_of(&lines, |line| line.intercept)?,
+            per_span_us: slope(&blocks)?,
+            per_request_us: over_blocks(&blocks, |line| line.intercept)?,
             noise_floor_us: floor.filter(|slope| slope.blocks > 1).map(largest),
         })
     }
@@ -144,38 +145,37 @@ impl Lines<'_> {
     }
 }
 
-/// The line of each block that has enough loads.
-fn by_block(
-    effects: &[(&PlannedLoad, Paired)],
-    spans: impl Fn(&PlannedLoad) -> u64,
-) -> Vec<toll_stats::Line> {
+/// Spans and effects of one block.
+type Block = Vec<(f64, f64)>;
+
+/// The blocks with two loads at the least; none when no block has enough of them for a line.
+fn by_block(effects: &[(&PlannedLoad, Paired)], spans: impl Fn(&PlannedLoad) -> u64) -> Vec<Block> {
     let mut by_block: BTreeMap<usize, Vec<(u64, f64)>> = BTreeMap::new();
     for (load, paired) in effects {
         for (block, effect) in paired.differences() {
             by_block.entry(block).or_default().push((spans(load), effect));
         }
     }
-    by_block.values().filter_map(|of_block| fit(of_block)).collect()
+    if !by_block.values().any(|block| places(block.iter().map(|(spans, _)| *spans))) {
+        return Vec::new();
+    }
+    let points = |block: Vec<(u64, f64)>| -> Block {
+        block.into_iter().map(|(spans, us)| (spans as f64, us)).collect()
+    };
+    by_block.into_values().filter(|block| block.len() > 1).map(points).collect()
 }
 
-fn mean_slope(lines: &[toll_stats::Line]) -> Option<Estimate> {
-    mean_of(lines, |line| line.slope)
+fn slope(blocks: &[Block]) -> Option<Estimate> {
+    over_blocks(blocks, |line| line.slope)
 }
 
-fn mean_of(lines: &[toll_stats::Line], of: fn(&toll_stats::Line) -> f64) -> Option<Estimate> {
-    effects::mean_of(&lines.iter().map(of).collect::<Vec<_>>())
+fn over_blocks(blocks: &[Block], of: fn(&toll_stats::Line) -> f64) -> Option<Estimate> {
+    let blocks: Vec<&[(f64, f64)]> = blocks.iter().map(Vec::as_slice).collect();
+    let figure = |kept: &[&[(f64, f64)]]| toll_stats::common_line(kept).ok().map(|line| of(&line));
+    effects::mean_of(&toll_stats::pseudo_values(&blocks, figure)?)
 }
 
 /// The largest size that an interval leaves possible.
 fn largest(estimate: Estimate) -> f64 {
     estimate.low.abs().max(estimate.high.abs())
-}
-
-/// The line of one block; `None` when too few of its loads are valid.
-fn fit(effects: &[(u64, f64)]) -> Option<toll_stats::Line> {
-    if !places(effects.iter().map(|(spans, _)| *spans)) {
-        return None;
-    }
-    let points: Vec<(f64, f64)> = effects.iter().map(|(spans, us)| (*spans as f64, *us)).collect();
-    toll_stats::least_squares(&points).ok()
 }

@@ -15,8 +15,8 @@ const JVM_UP_AND_DOWN_S: f64 = 12.0;
 const AGENT_S: f64 = 4.0;
 /// How long after a load its last spans arrive at the collector, seconds.
 const LAST_SPANS_S: f64 = 1.0;
-/// A knee search on services that are up: a closed loop and some seven tries, each 1.5 s and its warm-up, seconds.
-const KNEE_TRIES_S: f64 = 15.0;
+/// A knee search on services that are up: a closed loop and some five tries, each 1.5 s and its warm-up, seconds.
+const KNEE_TRIES_S: f64 = 12.0;
 /// Share of the time that a discarded run may take which it usually does: a study sets the limit with little to spare.
 const USUAL_SHARE: f64 = 0.8;
 /// Requests a second that a small machine answers, to guess how long a count of them takes.

@@ -210,14 +210,16 @@ fn loads_of_users_or_of_another_path_are_no_points_of_the_line() {
 }
 
 #[test]
-fn a_block_with_too_few_valid_loads_has_no_line_and_the_others_keep_theirs() {
+fn a_block_that_lost_loads_counts_for_what_its_spread_is_worth() {
     let mut record = made(&SPANS, BringUp::Block, cost, quiet);
     let in_block = record.trials.iter_mut().filter(|t| t.trial.block == 2);
     in_block.filter(|t| t.trial.load.starts_with('t')).for_each(|t| {
         t.verdict.invalid = vec!["made up".into()];
     });
     let found = found(&record);
-    assert_eq!(costs(&found, "all").unwrap().per_span_us.blocks, BLOCKS - 1);
+    let lost = costs(&found, "all").unwrap().per_span_us;
+    is(&lost, 10.0);
+    assert_eq!(lost.blocks, BLOCKS);
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn who_pays_is_not_shared_out_where_the_verdict_on_cpu_is_that_nobody_can_tell()
     let of_load = text.split("same-rate").find(|part| part.contains("All in all")).unwrap();
     let said = "All in all it cannot be told what agent adds to the CPU of a request: the noise floor is 300 µs.";
     assert!(of_load.contains(said), "{of_load}");
-    assert!(!text.contains("agent adds 187 µs of CPU to each request: application itself +187 (100.0 %), unattributed 0 (0.0 %).\n\n| µs a request | baseline | agent | change | 95 % interval | share |\n") || true);
+    assert!(!of_load.contains("adds 187"), "{of_load}");
 }
 
 #[test]
