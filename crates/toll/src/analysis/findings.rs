@@ -352,7 +352,7 @@ pub struct SpanCosts {
     pub of: String,
     /// In order of the number of spans.
     pub points: Vec<SpanPoint>,
-    /// CPU time for each further span of a request, microseconds: the line's slope in each block, over the blocks.
+    /// CPU time for each further span of a request, microseconds: one slope through all blocks, with the blocks' scatter.
     pub per_span_us: Estimate,
     /// CPU time for each request whatever its spans, microseconds: the line at zero.
     pub per_request_us: Estimate,

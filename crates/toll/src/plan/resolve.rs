@@ -154,11 +154,7 @@ pub fn resolve(
     let loads: Vec<PlannedLoad> =
         study.loads.iter().map(|(name, load)| planned_load(&study, name.as_str(), load)).collect();
     let names: Vec<String> = loads.iter().map(|load| load.name.clone()).collect();
-    let bring_up = match study.bring_up {
-        study::BringUp::Trial => BringUp::Trial,
-        study::BringUp::Block => BringUp::Block,
-        study::BringUp::Run => BringUp::Run,
-    };
+    let bring_up = bring_up(study.bring_up);
     Ok(Plan {
         version: FORMAT,
         study: study.name.to_string(),
@@ -184,6 +180,14 @@ pub fn resolve(
         reference: study.reference.as_ref().map(reference),
         warnings,
     })
+}
+
+fn bring_up(written: study::BringUp) -> BringUp {
+    match written {
+        study::BringUp::Trial => BringUp::Trial,
+        study::BringUp::Block => BringUp::Block,
+        study::BringUp::Run => BringUp::Run,
+    }
 }
 
 /// The study with what the profile changes, and on top of that what the chosen runtime needs.
