@@ -48,6 +48,7 @@ fn deployment(with_database: bool) -> Deployment {
     let mut services = vec![service("client", 19_000, &["server"]), service("server", 19_999, &[])];
     services.extend(with_database.then(database));
     Deployment {
+        nodes: 1,
         name: "held".into(),
         entry: "client".into(),
         services,
@@ -71,6 +72,8 @@ fn service(name: &str, port: u16, calls: &[&str]) -> Service {
         stall: None,
     };
     Service {
+        node: None,
+        tls: false,
         name: name.into(),
         group: "default".into(),
         replicas: 1,

@@ -17,6 +17,13 @@ pub struct Deployment {
     pub services: Vec<Service>,
     /// What stands in the path.
     pub data_plane: DataPlane,
+    /// Nodes that the pods are spread over, at least one.
+    #[serde(default = "one")]
+    pub nodes: usize,
+}
+
+fn one() -> usize {
+    1
 }
 
 impl Deployment {
@@ -56,6 +63,13 @@ pub struct Service {
     /// Where each of its pods tells of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
+    /// Whether its clients speak TLS to it; gateways only.
+    #[serde(default)]
+    pub tls: bool,
+    /// The node, from 1 on, that all its pods are on, counted round where there are fewer; without one its pods
+    /// go to the nodes in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<usize>,
 }
 
 impl Service {
@@ -118,6 +132,8 @@ pub enum Program {
     Postgres(Postgres),
     /// A part of the Petclinic, on a JVM.
     Petclinic(Petclinic),
+    /// nginx with one static page.
+    Nginx(Nginx),
     /// Takes the spans that tracing agents send, and counts them. It is toll's own, the same in all variants,
     /// and no request of the load comes to it.
     Collector,
@@ -134,14 +150,26 @@ impl Program {
         !matches!(self, Self::Gateway | Self::Collector)
     }
 
+    /// Whether an ambient data plane captures its pods' traffic. A gateway speaks HBONE of its own.
+    pub fn is_captured(&self) -> bool {
+        self.takes_sidecar()
+    }
+
     /// Whether it can be a JVM, into which an agent can be put: a program of the user's own may be one.
     pub fn takes_agent(&self) -> bool {
         match self {
             Self::BuiltIn(built_in) => built_in.runtime == Runtime::Spring,
             Self::Petclinic(_) | Self::Command(_) => true,
-            Self::Gateway | Self::Postgres(_) | Self::Collector => false,
+            Self::Gateway | Self::Postgres(_) | Self::Nginx(_) | Self::Collector => false,
         }
     }
+}
+
+/// nginx with one static page, and nothing else in its configuration than what a container's has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nginx {
+    /// Size of the page.
+    pub bytes: usize,
 }
 
 /// A part of the Petclinic: a gateway that hands requests to a service that reads from an embedded database.
@@ -239,12 +267,62 @@ pub enum DataPlane {
     },
     /// A tracing agent inside each JVM of the application.
     Agent(JavaAgent),
+    /// A proxy on each node, for all pods there.
+    Ambient(Ambient),
 }
 
 impl DataPlane {
     /// Whether there is a proxy beside each service that takes one.
     pub fn has_sidecars(&self) -> bool {
         matches!(self, Self::Sidecar { .. })
+    }
+
+    /// What stands on the nodes, if anything.
+    pub fn ambient(&self) -> Option<&Ambient> {
+        match self {
+            Self::Ambient(ambient) => Some(ambient),
+            _ => None,
+        }
+    }
+
+    /// Whether services have identities and speak mTLS to each other.
+    pub fn is_mesh(&self) -> bool {
+        matches!(self, Self::Sidecar { .. } | Self::Ambient(_))
+    }
+}
+
+/// An ambient data plane: a proxy on each node captures its pods' traffic inside of their networks and carries it
+/// to the next node's in HBONE (HTTP/2 CONNECT over mTLS, port 15008).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ambient {
+    /// What stands on each node.
+    pub proxy: NodeProxy,
+    /// What pods accept from outside of the mesh.
+    pub mtls: Mtls,
+    /// Whether every request also crosses a waypoint, a proxy that reads HTTP.
+    pub waypoint: bool,
+}
+
+/// The node proxies that the lab has an adapter for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeProxy {
+    /// Envoy, in the place of ztunnel.
+    Envoy,
+    /// ztunnel, Istio's own.
+    Ztunnel {
+        /// The program.
+        binary: PathBuf,
+    },
+}
+
+impl NodeProxy {
+    /// As reports call it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Envoy => "Envoy",
+            Self::Ztunnel { .. } => "ztunnel",
+        }
     }
 }
 

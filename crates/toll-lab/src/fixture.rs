@@ -10,6 +10,7 @@ use crate::deployment::{
 /// `client:9000` calls `server:9999`; no data plane.
 pub(crate) fn chain() -> Deployment {
     Deployment {
+        nodes: 1,
         name: "original".into(),
         entry: "client".into(),
         services: vec![service("client", 9000, &["server"]), service("server", 9999, &[])],
@@ -34,6 +35,8 @@ fn service(name: &str, port: u16, calls: &[&str]) -> Service {
         stall: None,
     };
     Service {
+        node: None,
+        tls: false,
         name: name.into(),
         group: "default".into(),
         replicas: 1,
@@ -53,6 +56,7 @@ pub(crate) fn petclinic() -> Deployment {
     let metrics = Metrics { port: 9080, path: "/metrics".into(), series: vec![] };
     let gateway = part("gateway", 8080, &["vets"], PetclinicPart::Gateway);
     Deployment {
+        nodes: 1,
         name: "baseline".into(),
         entry: "gateway".into(),
         services: vec![

@@ -19,8 +19,8 @@ mod sample;
 mod sampler;
 
 pub use deployment::{
-    AgentKind, BuiltIn, DataPlane, Deployment, JavaAgent, Metrics, Mtls, Petclinic, PetclinicPart,
-    Postgres, Program, Queries, Runtime, Service, SidecarProxy, Stall,
+    AgentKind, Ambient, BuiltIn, DataPlane, Deployment, JavaAgent, Metrics, Mtls, Nginx, NodeProxy,
+    Petclinic, PetclinicPart, Postgres, Program, Queries, Runtime, Service, SidecarProxy, Stall,
 };
 pub use environment::{Environment, LoadProcess, NextLine};
 pub use error::{DataPlaneFailure, LabError};

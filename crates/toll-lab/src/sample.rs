@@ -22,6 +22,10 @@ pub enum Role {
     Application,
     /// The proxy beside a service.
     Sidecar,
+    /// The proxy of a node.
+    NodeProxy,
+    /// The proxy that reads HTTP between two node proxies.
+    Waypoint,
     /// The proxy at the application's edge, the same in all variants.
     Gateway,
     /// The application's database.

@@ -56,6 +56,8 @@ pub(crate) fn with_replicas(
 /// A pod of its own for each, at 10.77.0.2 and up.
 pub(super) fn in_pods(deployment: &Deployment, capture: Capture) -> Topology {
     let pod = |(last, (pod, service)): (u8, (String, &Service))| PodAddresses {
+        node: 0,
+        probe_port: None,
         pod,
         service: service.name.clone(),
         ip: Ipv4Addr::new(10, 77, 0, last),
@@ -65,6 +67,8 @@ pub(super) fn in_pods(deployment: &Deployment, capture: Capture) -> Topology {
         calls: BTreeMap::new(),
     };
     Topology {
+        nodes: Vec::new(),
+        waypoint: None,
         pods: (2..).zip(deployment.pods()).map(pod).collect(),
         load_ip: Ipv4Addr::new(10, 77, 0, 1),
         capture,
@@ -76,6 +80,8 @@ pub(super) fn on_loopback(deployment: &Deployment, ip: Ipv4Addr, sidecars: u16) 
     let mut free = sidecars..;
     let mut next = || free.next().expect("ports do not run out");
     let pod = |(pod, service): (String, &Service)| PodAddresses {
+        node: 0,
+        probe_port: None,
         pod,
         service: service.name.clone(),
         ip,
@@ -85,6 +91,8 @@ pub(super) fn on_loopback(deployment: &Deployment, ip: Ipv4Addr, sidecars: u16) 
         calls: service.calls.iter().map(|c| (c.clone(), SocketAddrV4::new(ip, next()))).collect(),
     };
     Topology {
+        nodes: Vec::new(),
+        waypoint: None,
         pods: deployment.pods().into_iter().map(pod).collect(),
         load_ip: Ipv4Addr::LOCALHOST,
         capture: Capture::Explicit,

@@ -157,7 +157,13 @@ mod tests {
 
     fn issued(capture: Capture) -> (TempDir, IdentityFiles) {
         let dir = tempfile::tempdir().unwrap();
-        let topology = Topology { pods: Vec::new(), load_ip: Ipv4Addr::LOCALHOST, capture };
+        let topology = Topology {
+            nodes: Vec::new(),
+            waypoint: None,
+            pods: Vec::new(),
+            load_ip: Ipv4Addr::LOCALHOST,
+            capture,
+        };
         issue_identities(&in_mesh(chain()), &topology, dir.path()).unwrap();
         let files = IdentityFiles::new(dir.path());
         (dir, files)
@@ -213,7 +219,13 @@ mod tests {
     fn a_bare_deployment_has_no_identities() {
         let dir = tempfile::tempdir().unwrap();
         let capture = Capture::Explicit;
-        let topology = Topology { pods: Vec::new(), load_ip: Ipv4Addr::LOCALHOST, capture };
+        let topology = Topology {
+            nodes: Vec::new(),
+            waypoint: None,
+            pods: Vec::new(),
+            load_ip: Ipv4Addr::LOCALHOST,
+            capture,
+        };
         issue_identities(&chain(), &topology, dir.path()).unwrap();
         assert!(!IdentityFiles::new(dir.path()).authority().exists());
     }

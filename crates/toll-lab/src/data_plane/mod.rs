@@ -82,6 +82,30 @@ pub(crate) struct PodAddresses {
     pub inbound_port: u16,
     /// With explicit capture: the sidecar's listener for each called service.
     pub calls: BTreeMap<String, SocketAddrV4>,
+    /// Place of its node among [`Topology::nodes`].
+    pub node: usize,
+    /// Of a gateway whose clients speak TLS: where it takes plaintext from inside of its pod, for probes.
+    pub probe_port: Option<u16>,
+}
+
+/// A node, and its proxy's pod where the data plane is ambient.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NodeAddresses {
+    /// Name of its proxy's pod: `node-1`.
+    pub name: String,
+    /// The proxy's address.
+    pub ip: Ipv4Addr,
+}
+
+/// The waypoint's pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Waypoint {
+    /// Name of the pod.
+    pub pod: String,
+    /// Its address.
+    pub ip: Ipv4Addr,
+    /// Place of its node among [`Topology::nodes`].
+    pub node: usize,
 }
 
 /// Where everything listens.
@@ -89,6 +113,10 @@ pub(crate) struct PodAddresses {
 pub(crate) struct Topology {
     /// In the order of [`Deployment::pods`].
     pub pods: Vec<PodAddresses>,
+    /// At least one.
+    pub nodes: Vec<NodeAddresses>,
+    /// Of an ambient data plane that has one.
+    pub waypoint: Option<Waypoint>,
     /// Where the load comes from.
     pub load_ip: Ipv4Addr,
     /// How traffic gets into the sidecars.
@@ -139,7 +167,7 @@ pub(crate) fn proxy_plans(
             (_, DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls }) => {
                 Some(envoy::sidecar_plan(at, *mtls))
             }
-            (_, DataPlane::Bare | DataPlane::Agent(_)) => None,
+            (_, DataPlane::Bare | DataPlane::Agent(_) | DataPlane::Ambient(_)) => None,
         }
     };
     deployment.pods().into_iter().filter_map(plan).collect()

@@ -181,7 +181,7 @@ fn proxy_claims(seen: &Window<'_>, expected: &Expected<'_>, service: &Service) -
         Program::Gateway => gateway::claims(seen, expected, service),
         // What its sidecar counts is judged with the database.
         Program::Postgres(_) | Program::Collector => Vec::new(),
-        Program::BuiltIn(_) | Program::Command(_) | Program::Petclinic(_) => {
+        Program::BuiltIn(_) | Program::Command(_) | Program::Petclinic(_) | Program::Nginx(_) => {
             sidecar::claims(seen, expected, service)
         }
     }

@@ -206,6 +206,7 @@ impl LocalEnvironment {
             }
             deployment::Program::Command(argv) => Some(self.users_own(pod, service, argv)?),
             deployment::Program::Gateway
+            | deployment::Program::Nginx(_)
             | deployment::Program::Postgres(_)
             | deployment::Program::Collector => None,
         })
@@ -297,7 +298,7 @@ impl LocalEnvironment {
 
     fn is_ready(&self, component: &Component, pid: nix::unistd::Pid) -> Result<bool, LabError> {
         match component.role {
-            Role::Sidecar | Role::Gateway => {
+            Role::Sidecar | Role::Gateway | Role::NodeProxy | Role::Waypoint => {
                 let plan = self.plans.iter().find(|plan| plan.pod == component.pod);
                 plan.map_or(Ok(true), |plan| Ok(data_plane::ready(&plan.admin_socket)?))
             }

@@ -296,6 +296,7 @@ fn role_of(program: &deployment::Program) -> Role {
     match program {
         deployment::Program::BuiltIn(_)
         | deployment::Program::Command(_)
+        | deployment::Program::Nginx(_)
         | deployment::Program::Petclinic(_) => Role::Application,
         deployment::Program::Gateway => Role::Gateway,
         deployment::Program::Postgres(_) => Role::Database,
@@ -309,6 +310,8 @@ pub(super) fn describe(component: &Component) -> String {
         Role::Application => component.pod.clone(),
         Role::Sidecar => format!("{} sidecar", component.pod),
         Role::Gateway => format!("{} gateway", component.pod),
+        Role::NodeProxy => format!("{} proxy", component.pod),
+        Role::Waypoint => component.pod.clone(),
         Role::Database => format!("{} database", component.pod),
         Role::Collector => component.pod.clone(),
         Role::LoadGenerator => "load generator".to_owned(),
@@ -323,6 +326,8 @@ pub(super) fn file_stem(component: &Component) -> String {
         Role::Application => format!("service-{}", component.pod),
         Role::Sidecar => format!("sidecar-{}", component.pod),
         Role::Gateway => format!("gateway-{}", component.pod),
+        Role::NodeProxy => format!("node-proxy-{}", component.pod),
+        Role::Waypoint => format!("waypoint-{}", component.pod),
         Role::Database => format!("database-{}", component.pod),
         Role::Collector => format!("collector-{}", component.pod),
         Role::LoadGenerator => "load".to_owned(),

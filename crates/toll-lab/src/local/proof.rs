@@ -76,6 +76,12 @@ impl LocalEnvironment {
                 let jar = agents::resolved(jar(agent, self.options.opentelemetry.as_deref())?);
                 prove_agent(&window, &self.topology, &jar)
             }
+            DataPlane::Ambient(_) => Proof {
+                claims: Vec::new(),
+                left_out: Vec::new(),
+                traversals: Vec::new(),
+                spans: None,
+            },
             DataPlane::Sidecar { .. } => prove_sidecars(&window, &open.plaintext),
         })
     }

@@ -9,7 +9,8 @@ use super::isolation::Isolation;
 use super::{network, postgres};
 use crate::LabError;
 use crate::data_plane::{
-    Bypass, Capture, INBOUND_PORT, OUTBOUND_PORT, PROXY_MARK, PROXY_UID, PodAddresses, Topology,
+    Bypass, Capture, INBOUND_PORT, NodeAddresses, OUTBOUND_PORT, PROXY_MARK, PROXY_UID,
+    PodAddresses, Topology, Waypoint,
 };
 use crate::deployment::{BuiltIn, Deployment, Program, Queries, Service};
 
@@ -29,10 +30,15 @@ pub(crate) fn plan(
     }
 }
 
-/// Ports that the sidecars take on the loopback address: one for what comes in, one for each called service.
+/// Ports that the sidecars take on the loopback address: one for what comes in, one for each called service; and
+/// one for the probes of a gateway that speaks TLS.
 pub(crate) fn ports_needed(deployment: &Deployment) -> usize {
-    let meshed = deployment.services.iter().filter(|service| has_sidecar(deployment, service));
-    meshed.map(|service| 1 + service.calls.len()).sum()
+    let of_sidecar = |service: &Service| match has_sidecar(deployment, service) {
+        true => 1 + service.calls.len(),
+        false => 0,
+    };
+    let services = deployment.services.iter();
+    services.map(|service| of_sidecar(service) + usize::from(service.tls)).sum()
 }
 
 /// Whether each pod of `service` has a sidecar.
@@ -40,8 +46,12 @@ pub(crate) fn has_sidecar(deployment: &Deployment, service: &Service) -> bool {
     deployment.data_plane.has_sidecars() && service.program.takes_sidecar()
 }
 
+/// The pods that the data plane itself needs come behind the application's: a node's each, then the waypoint's.
 fn transparent(deployment: &Deployment, bypass: Bypass) -> Topology {
+    let nodes = deployment.nodes.max(1);
     let pod = |(index, (pod, service)): (usize, (String, &Service))| PodAddresses {
+        node: service.node.map_or(index, |pinned| pinned.saturating_sub(1)) % nodes,
+        probe_port: service.tls.then_some(PROBE_PORT),
         pod,
         service: service.name.clone(),
         ip: network::pod_ip(index),
@@ -50,12 +60,28 @@ fn transparent(deployment: &Deployment, bypass: Bypass) -> Topology {
         inbound_port: INBOUND_PORT,
         calls: BTreeMap::new(),
     };
+    let pods: Vec<PodAddresses> = deployment.pods().into_iter().enumerate().map(pod).collect();
+    let behind = pods.len();
+    let node = |place| NodeAddresses {
+        name: format!("node-{}", place + 1),
+        ip: network::pod_ip(behind + place),
+    };
+    let has_waypoint = deployment.data_plane.ambient().is_some_and(|ambient| ambient.waypoint);
+    let waypoint =
+        || Waypoint { pod: WAYPOINT.to_owned(), ip: network::pod_ip(behind + nodes), node: 0 };
     Topology {
-        pods: deployment.pods().into_iter().enumerate().map(pod).collect(),
+        pods,
+        nodes: (0..nodes).map(node).collect(),
+        waypoint: has_waypoint.then(waypoint),
         load_ip: network::LOAD_IP,
         capture: Capture::Transparent(bypass),
     }
 }
+
+/// Name of the waypoint's pod.
+const WAYPOINT: &str = "waypoint";
+/// Where a gateway that speaks TLS takes plaintext from inside of its pod; Istio's gateways have their status there.
+const PROBE_PORT: u16 = 15021;
 
 /// Of a pod without a sidecar only the program's own port means something.
 fn explicit(deployment: &Deployment, mut free: impl Iterator<Item = u16>) -> Topology {
@@ -63,6 +89,8 @@ fn explicit(deployment: &Deployment, mut free: impl Iterator<Item = u16>) -> Top
     let mut pod = |(pod, service): (String, &Service)| {
         let meshed = has_sidecar(deployment, service);
         PodAddresses {
+            node: 0,
+            probe_port: service.tls.then(&mut next),
             pod,
             service: service.name.clone(),
             ip: Ipv4Addr::LOCALHOST,
@@ -79,6 +107,8 @@ fn explicit(deployment: &Deployment, mut free: impl Iterator<Item = u16>) -> Top
     };
     Topology {
         pods: deployment.pods().into_iter().map(&mut pod).collect(),
+        nodes: vec![NodeAddresses { name: "node-1".to_owned(), ip: Ipv4Addr::LOCALHOST }],
+        waypoint: None,
         load_ip: Ipv4Addr::LOCALHOST,
         capture: Capture::Explicit,
     }
@@ -239,9 +269,11 @@ pub(crate) fn config(
             service_config(deployment, topology, pod, (service, behaviour)).map(Some)
         }
         Program::Petclinic(_) => petclinic_config(deployment, topology, pod, service).map(Some),
-        Program::Command(_) | Program::Gateway | Program::Postgres(_) | Program::Collector => {
-            Ok(None)
-        }
+        Program::Command(_)
+        | Program::Gateway
+        | Program::Postgres(_)
+        | Program::Nginx(_)
+        | Program::Collector => Ok(None),
     }
 }
 

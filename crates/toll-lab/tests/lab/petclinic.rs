@@ -69,6 +69,7 @@ fn petclinic(ports: [u16; 5]) -> Deployment {
         ..service
     };
     Deployment {
+        nodes: 1,
         name: "baseline".into(),
         entry: "gateway".into(),
         services: vec![
@@ -86,7 +87,17 @@ fn petclinic(ports: [u16; 5]) -> Deployment {
 fn service(name: &str, port: u16, calls: &[&str], program: Program) -> Service {
     let calls = calls.iter().map(|c| (*c).to_owned()).collect();
     let (name, group) = (name.to_owned(), "default".to_owned());
-    Service { name, group, replicas: 1, port, program, calls, metrics: None }
+    Service {
+        node: None,
+        tls: false,
+        name,
+        group,
+        replicas: 1,
+        port,
+        program,
+        calls,
+        metrics: None,
+    }
 }
 
 /// In pods all services have networks of their own.

@@ -110,6 +110,7 @@ pub fn open_folder() -> TempDir {
 pub fn chain(ports: [u16; 2], work: Duration) -> Deployment {
     let [client, server] = ports;
     Deployment {
+        nodes: 1,
         name: "original".into(),
         entry: "client".into(),
         services: vec![
@@ -134,6 +135,7 @@ pub fn customer(ports: [u16; 5]) -> Deployment {
     });
     let database = Program::Postgres(Postgres { seed: SEED.into(), written: Some(WRITTEN.into()) });
     Deployment {
+        nodes: 1,
         name: "original".into(),
         entry: "ingress".into(),
         services: vec![
@@ -158,6 +160,7 @@ const WRITTEN: &str = "SELECT count(*), count(DISTINCT name) FROM customers WHER
 pub fn script(port: u16, script: &str) -> Deployment {
     let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
     Deployment {
+        nodes: 1,
         name: "script".into(),
         entry: "only".into(),
         services: vec![service("only", port, &[], Program::Command(argv))],
@@ -174,6 +177,8 @@ pub fn in_mesh(deployment: Deployment, mtls: Mtls) -> Deployment {
 fn service(name: &str, port: u16, calls: &[&str], program: Program) -> Service {
     let calls = calls.iter().map(|c| (*c).to_owned()).collect();
     Service {
+        node: None,
+        tls: false,
         name: name.into(),
         group: "default".into(),
         replicas: 1,

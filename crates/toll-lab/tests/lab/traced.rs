@@ -42,6 +42,7 @@ fn petclinic(data_plane: DataPlane) -> Deployment {
     };
     let jvm = |part| Program::Petclinic(Petclinic { part, heap_mib: 256 });
     Deployment {
+        nodes: 1,
         name: "petclinic".to_owned(),
         entry: "gateway".to_owned(),
         services: vec![

@@ -26,7 +26,8 @@ impl Owner {
             Self::Component(c) => match c.role {
                 Role::Application => c.pod.clone(),
                 Role::Sidecar => format!("{} sidecar", c.pod),
-                Role::Gateway | Role::Database => c.pod.clone(),
+                Role::Gateway | Role::Database | Role::Waypoint => c.pod.clone(),
+                Role::NodeProxy => format!("{} proxy", c.pod),
                 Role::Collector => "collector".into(),
                 Role::LoadGenerator => "load generator".into(),
                 Role::Harness => "toll".into(),
@@ -41,6 +42,8 @@ impl Owner {
             Self::Component(c) => match c.role {
                 Role::Application => "application",
                 Role::Sidecar => "sidecar",
+                Role::NodeProxy => "node_proxy",
+                Role::Waypoint => "waypoint",
                 Role::Gateway => "gateway",
                 Role::Database => "database",
                 Role::Collector => "collector",

@@ -205,6 +205,7 @@ impl Paired {
         };
         Some(Effect {
             variant: variant.into(),
+            against: None,
             metric,
             baseline,
             value: arithmetic_mean(&self.variant),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::plan::Derived;
+pub use crate::plan::{Cell, Derived};
 
 /// Everything a report needs; `report.json` is this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +37,15 @@ pub struct Findings {
     /// Whether the heap of a JVM grew, one per JVM and variant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heap_trends: Vec<HeapTrend>,
+    /// Memory, CPU and added latency by pods and rate, where the study sweeps replicas; one per quantity and variant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scalings: Vec<Scaling>,
+    /// Where the lines of two variants cross.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crossings: Vec<Crossing>,
+    /// Service time against the rate, one per size of the application that had loads of several rates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub service_times: Vec<ServiceTimes>,
     /// Whatever weakens the result.
     pub warnings: Vec<String>,
     /// What ran, in order.
@@ -75,18 +84,30 @@ pub struct LoadFindings {
     pub name: String,
     /// Which of the two views.
     pub view: View,
+    /// Where it lies in the study's sweep, if it is one of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<Cell>,
     /// One line: `open loop, 1050/s constant (60 % of the knee of istio, 1750/s)`.
     pub describes: String,
     /// One per variant with at least one valid trial, the baseline first.
     pub variants: Vec<VariantLoad>,
     /// One per metric and variant but the baseline; latency first, then CPU per request.
     pub effects: Vec<Effect>,
+    /// The same between variants of which none is the baseline; where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub between: Vec<Effect>,
     /// Who pays for what each variant but the baseline changed.
     #[serde(default)]
     pub attribution: Vec<Attribution>,
     /// CPU and memory by pod, as `kubectl top pods` counts them; totals behind their pods, gateways last.
     #[serde(default)]
     pub top_pods: Vec<PodRow>,
+    /// CPU and memory by group of pods, then their totals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ResourceRow>,
+    /// What `kubectl top pods` would add up to, one a variant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub top_totals: Vec<TopTotal>,
     /// What the JVMs tell of themselves, pod by pod.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jvms: Vec<JvmRow>,
@@ -153,6 +174,9 @@ pub struct VariantLoad {
     /// All its trials as one load in hey's summary; closed loops only.
     #[serde(default)]
     pub hey: Option<HeySummary>,
+    /// All its trials as one load in vegeta's text report; open loops only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vegeta: Option<VegetaSummary>,
     /// All its trials as one load in k6's end-of-test summary; virtual users only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub k6: Option<K6Summary>,
@@ -296,6 +320,197 @@ pub struct K6Trend {
     pub p90_us: f64,
     /// 95th percentile.
     pub p95_us: f64,
+}
+
+/// A load as vegeta sums it up; times in microseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VegetaSummary {
+    /// Requests that came to an end.
+    pub requests: u64,
+    /// The same per second.
+    pub rate_per_s: f64,
+    /// Answers with a status of success within the phase, per second.
+    pub throughput_per_s: f64,
+    /// Length of the measured phases together, seconds.
+    pub attack_s: f64,
+    /// Latency: min, mean, 50th, 90th, 95th, 99th percentile, max.
+    pub latencies_us: [f64; 7],
+    /// Bytes of all answers' bodies, and of one.
+    pub bytes_in: (u64, f64),
+    /// Bytes of all requests' bodies, and of one.
+    pub bytes_out: (u64, f64),
+    /// Share of requests that were answered with a status of success, 0..1.
+    pub success: f64,
+    /// Answers by status code; 0 for requests that failed.
+    pub statuses: Vec<(u16, u64)>,
+    /// What went wrong, a line each.
+    pub errors: Vec<String>,
+}
+
+/// CPU and memory of a group of pods, or of all, over exactly the measured window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResourceRow {
+    /// Whose.
+    pub group: ResourceGroup,
+    /// One a variant, the baseline first.
+    pub uses: Vec<ResourceUse>,
+}
+
+/// The groups by which a platform pays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResourceGroup {
+    /// Gateways.
+    Gateway,
+    /// Services and databases with their sidecars.
+    Application,
+    /// Node proxies and waypoints.
+    NodeProxies,
+    /// The control plane; the local lab has none.
+    Control,
+    /// All groups at the same instant.
+    Total,
+    /// The sums of the groups' own minima, maxima and means, as a published study adds them: no instant had them.
+    ColumnSums,
+}
+
+/// What a group used in one variant; absent where a reading is missing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResourceUse {
+    /// The variant.
+    pub variant: String,
+    /// CPU, thousandths of a core.
+    pub cpu_millicores: Option<Spread>,
+    /// Memory charged to it, page cache left out, MiB.
+    pub memory_mib: Option<Spread>,
+}
+
+/// Lowest and highest reading of all valid trials, and the mean.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The lowest reading.
+    pub min: f64,
+    /// The highest reading.
+    pub max: f64,
+    /// Mean over the window, over blocks; CPU from counters at the window's ends.
+    pub mean: Estimate,
+}
+
+/// What `kubectl top pods` would show for all pods of a variant: each rounded up to whole millicores, every 15 s.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TopTotal {
+    /// The variant.
+    pub variant: String,
+    /// Pods that are added up.
+    pub pods: usize,
+    /// By counters, thousandths of a core.
+    pub counted_millicores: Estimate,
+    /// As shown, thousandths of a core.
+    pub shown_millicores: Estimate,
+}
+
+/// A quantity that grows with the application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScaledQuantity {
+    /// Memory of all groups, MiB.
+    Memory,
+    /// CPU of all groups, thousandths of a core.
+    Cpu,
+    /// What the variant adds to the baseline's median latency, microseconds.
+    AddedP50,
+    /// What it adds to the 99th percentile, microseconds.
+    AddedP99,
+}
+
+/// One quantity of one variant as a function of pods and rate: fixed + per_pod x pods + per_request x rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scaling {
+    /// The variant.
+    pub variant: String,
+    /// What is fitted.
+    pub quantity: ScaledQuantity,
+    /// The service whose replicas were swept.
+    pub service: String,
+    /// With no pod and no request.
+    pub fixed: Estimate,
+    /// For each pod of the service.
+    pub per_pod: Estimate,
+    /// For each request per second; absent when the rate was not swept.
+    pub per_request: Option<Estimate>,
+    /// One a cell, in the order of the study.
+    pub points: Vec<ScalingPoint>,
+    /// The largest cells as predicted from the smaller ones; empty with fewer than three sizes.
+    pub held_out: Vec<HeldOut>,
+}
+
+/// One cell of a [`Scaling`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScalingPoint {
+    /// The load.
+    pub load: String,
+    /// Pods of the service.
+    pub pods: usize,
+    /// Arrivals per second.
+    pub rate_per_s: f64,
+    /// As measured, over blocks.
+    pub measured: Estimate,
+    /// By the fit.
+    pub fitted: f64,
+}
+
+/// A cell that was left out of a fit, and what the fit says of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeldOut {
+    /// The load.
+    pub load: String,
+    /// Sizes that the fit was made from.
+    pub fitted_on: Vec<usize>,
+    /// What the fit says, with its prediction interval.
+    pub predicted: Estimate,
+    /// What was measured, over blocks.
+    pub measured: Estimate,
+    /// predicted / measured - 1.
+    pub error: f64,
+}
+
+/// The number of pods at which two variants cost the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Crossing {
+    /// What costs the same.
+    pub quantity: ScaledQuantity,
+    /// The variant that is cheaper below.
+    pub below: String,
+    /// The variant that is cheaper above.
+    pub above: String,
+    /// At this many requests per second; absent when the rate was not swept.
+    pub rate_per_s: Option<f64>,
+    /// Pods; below zero or beyond the measured sizes the one is cheaper at any size that was measured.
+    pub pods: Estimate,
+    /// The largest size that was measured.
+    pub measured_up_to: usize,
+}
+
+/// Median service time by rate, on an application of one size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServiceTimes {
+    /// The service and its replicas, when those are swept.
+    pub replicas: Option<(String, usize)>,
+    /// One a variant, the baseline first.
+    pub variants: Vec<ServiceTimeCurve>,
+}
+
+/// Median service time of one variant by rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServiceTimeCurve {
+    /// The variant.
+    pub variant: String,
+    /// Load, requests per second, median service time in microseconds; by rate.
+    pub points: Vec<(String, f64, Estimate)>,
+    /// Service time at the highest rate minus that at the lowest, paired within blocks, microseconds.
+    pub fall: Option<Estimate>,
+    /// By how much more it falls than the baseline's: what of the fall is the variant's own; absent for the baseline.
+    pub own_fall: Option<Estimate>,
 }
 
 /// What the JVM of one pod told of itself in the measured window.
@@ -497,6 +712,9 @@ pub struct Measured {
 pub struct Effect {
     /// The variant held against the baseline.
     pub variant: String,
+    /// What it is held against instead of the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<String>,
     /// What is compared.
     pub metric: Metric,
     /// Mean of the baseline in the paired blocks.

@@ -117,6 +117,8 @@ fn plan() -> Plan {
 
 fn variant(name: &str, describes: &str, data_plane: DataPlane) -> PlannedVariant {
     let service = |name: &str, group: &str, port, program, calls: &[&str]| Service {
+        node: None,
+        tls: false,
         name: name.into(),
         group: group.into(),
         replicas: 1,
@@ -138,6 +140,7 @@ fn variant(name: &str, describes: &str, data_plane: DataPlane) -> PlannedVariant
     };
     let postgres = Program::Postgres(Postgres { seed: String::new(), written: None });
     let deployment = Deployment {
+        nodes: 1,
         name: name.into(),
         entry: "ingress".into(),
         services: vec![
@@ -158,6 +161,7 @@ fn variant(name: &str, describes: &str, data_plane: DataPlane) -> PlannedVariant
 
 fn loads() -> Vec<PlannedLoad> {
     let load = |name: &str, release| PlannedLoad {
+        cell: None,
         name: name.into(),
         request: PlannedRequest { path: "/api/customer".into(), ..PlannedRequest::default() },
         spans: BTreeMap::new(),

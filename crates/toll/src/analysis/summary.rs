@@ -33,6 +33,10 @@ pub fn load_findings(run: &RunRecord, load: &PlannedLoad, valid: &[&TrialRecord]
     LoadFindings {
         name: load.name.clone(),
         view: view(load),
+        cell: load.cell.clone(),
+        between: vec![],
+        resources: vec![],
+        top_totals: vec![],
         describes: describe(run, load),
         variants,
         effects: load_effects(run, load, &names, &trials),
@@ -169,6 +173,7 @@ fn variant_load(
         metrics: ALL.iter().filter_map(|m| Some((*m, effects::mean(trials, *m)?))).collect(),
         latency_curve: latency::curve(&histograms),
         hey: (view(load) == View::FlatOut).then(|| hey::of_trials(trials)).flatten(),
+        vegeta: None,
         k6: (view(load) == View::Users).then(|| as_k6(run, load, trials)).flatten(),
         throughput_by_block: trials.iter().filter_map(|t| effects::throughput(t)).collect(),
         cpu_per_request: costs(trials, request_cpu_us),

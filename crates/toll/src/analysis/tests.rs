@@ -68,6 +68,7 @@ fn plan(release: Release, trials: Vec<PlannedTrial>) -> Plan {
         name: name.into(),
         describes: String::new(),
         state: VariantState::Ready(Deployment {
+            nodes: 1,
             name: name.into(),
             entry: "client".into(),
             services: vec![],
@@ -89,6 +90,7 @@ fn plan(release: Release, trials: Vec<PlannedTrial>) -> Plan {
         settle: None,
         variants: vec![variant("bare"), variant("mesh")],
         loads: vec![PlannedLoad {
+            cell: None,
             name: "load".into(),
             request: PlannedRequest::default(),
             spans: std::collections::BTreeMap::new(),

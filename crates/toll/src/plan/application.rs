@@ -1,7 +1,8 @@
 //! The application of a study as the services that a lab brings up: gateways, services and databases in a row.
 
 use toll_lab::{
-    BuiltIn, Metrics, Petclinic, PetclinicPart, Postgres, Program, Queries, Runtime, Service, Stall,
+    BuiltIn, Metrics, Nginx, Petclinic, PetclinicPart, Postgres, Program, Queries, Runtime,
+    Service, Stall,
 };
 
 use crate::study::{self, App, Study};
@@ -38,6 +39,8 @@ fn collector() -> Service {
         program: Program::Collector,
         calls: vec![],
         metrics: None,
+        tls: false,
+        node: None,
     }
 }
 
@@ -59,6 +62,8 @@ fn gateway(name: &str, gateway: &study::Gateway) -> Service {
         program: Program::Gateway,
         calls: vec![gateway.to.to_string()],
         metrics: None,
+        tls: gateway.tls,
+        node: gateway.node.map(|node| node as usize),
     }
 }
 
@@ -74,6 +79,8 @@ fn database(name: &str, database: &study::Database) -> Service {
         }),
         calls: vec![],
         metrics: None,
+        tls: false,
+        node: None,
     }
 }
 
@@ -92,6 +99,8 @@ fn service(name: &str, service: &study::Service, runtime: Option<Runtime>) -> Se
             path: endpoint.path.clone(),
             series: series(service),
         }),
+        tls: false,
+        node: service.node.map(|node| node as usize),
     }
 }
 
@@ -105,6 +114,7 @@ fn series(service: &study::Service) -> Vec<String> {
 fn program(service: &study::Service, chosen: Option<Runtime>) -> Program {
     match service.program() {
         study::Program::Command(command) => Program::Command(command.to_vec()),
+        study::Program::Nginx(nginx) => Program::Nginx(Nginx { bytes: nginx.bytes as usize }),
         study::Program::Petclinic { part, heap_mib } => Program::Petclinic(Petclinic {
             part: match part {
                 study::Petclinic::Gateway => PetclinicPart::Gateway,

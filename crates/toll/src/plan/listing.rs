@@ -61,7 +61,9 @@ fn service_in_words(service: &Service) -> String {
     let program = match &service.program {
         Program::BuiltIn(built_in) => built_in_in_words(built_in),
         Program::Command(command) => command.join(" "),
+        Program::Gateway if service.tls => "Envoy as an ingress gateway that ends TLS".into(),
         Program::Gateway => "Envoy as an ingress gateway".into(),
+        Program::Nginx(nginx) => format!("nginx with a page of {} bytes", nginx.bytes),
         Program::Postgres(_) => "PostgreSQL on fresh data".into(),
         Program::Petclinic(petclinic) => petclinic_in_words(*petclinic),
         Program::Collector => "the collector of spans, toll's own".into(),

@@ -130,12 +130,49 @@ pub struct PlannedLoad {
     /// Spans that one request leaves where it is traced, by service; empty when the study does not say.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub spans: BTreeMap<String, u64>,
+    /// Where it lies in the study's sweep, if it is one of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<Cell>,
     /// How requests are released.
     pub release: Release,
     /// When the measured phase ends.
     pub stop: Stop,
     /// The phase before it.
     pub warm_up: WarmUp,
+}
+
+/// One combination of a load that is swept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The load as the study names it.
+    pub load: String,
+    /// The rate of this combination, per second; absent when the rate is not swept.
+    pub rate_per_s: Option<f64>,
+    /// The service whose pods are as many as this, when they are swept.
+    pub replicas: Option<(String, usize)>,
+    /// Nodes, when they are swept.
+    pub nodes: Option<usize>,
+}
+
+impl Cell {
+    /// The deployment that this combination is of.
+    pub fn of(&self, deployment: &Deployment) -> Deployment {
+        let mut scaled = deployment.clone();
+        scaled.nodes = self.nodes.unwrap_or(scaled.nodes);
+        if let Some((name, replicas)) = &self.replicas {
+            let of_name = scaled.services.iter_mut().filter(|service| service.name == *name);
+            of_name.for_each(|service| service.replicas = *replicas);
+        }
+        scaled
+    }
+
+    /// Whether what came up for one is what the other needs.
+    pub fn shares_deployment(one: Option<&Self>, other: Option<&Self>) -> bool {
+        let scale = |cell: Option<&Self>| {
+            cell.map(|cell| (cell.replicas.clone(), cell.nodes)).unwrap_or_default()
+        };
+        scale(one) == scale(other)
+    }
 }
 
 /// What a load asks the entry.
@@ -314,6 +351,13 @@ impl Plan {
     /// The deployment of a variant that runs.
     pub fn deployment(&self, variant: &str) -> Option<&Deployment> {
         self.ready().find(|(name, _)| *name == variant).map(|(_, deployment)| deployment)
+    }
+
+    /// What a trial brings up: its variant's deployment, of the size of its load's cell.
+    pub fn deployment_of(&self, trial: &PlannedTrial) -> Option<Deployment> {
+        let deployment = self.deployment(&trial.arm.variant)?;
+        let cell = self.load(&trial.load).and_then(|load| load.cell.as_ref());
+        Some(cell.map_or_else(|| deployment.clone(), |cell| cell.of(deployment)))
     }
 
     /// The load of that name.

@@ -366,6 +366,7 @@ fn planned_variant(
             entry: study.app.entry.to_string(),
             services: services.to_vec(),
             data_plane,
+            nodes: study.app.nodes as usize,
         }),
     };
     let on_jvm = match runtime_in_words(services).as_deref() {
@@ -442,6 +443,7 @@ fn planned_load(study: &Study, name: &str, load: &study::Load) -> PlannedLoad {
     PlannedLoad {
         name: name.into(),
         request: request(&load.request),
+        cell: None,
         release: release(&load.model),
         spans: load.spans.iter().map(|(name, n)| (name.to_string(), u64::from(*n))).collect(),
         stop: stop(load),

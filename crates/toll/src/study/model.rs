@@ -81,6 +81,36 @@ pub struct Variant {
     /// A tracing agent inside each JVM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub java_agent: Option<JavaAgent>,
+    /// A proxy on each node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ambient: Option<Ambient>,
+}
+
+/// A proxy on each node, for all pods there, which carries traffic in HBONE: ztunnel where there is one, else Envoy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("examples" = [{"mtls": "strict", "waypoint": true}]))]
+pub struct Ambient {
+    /// What pods accept from outside of the mesh.
+    pub mtls: Mtls,
+    /// Which proxy stands on the nodes.
+    pub proxy: NodeProxy,
+    /// Whether every request also crosses a waypoint, a proxy that reads HTTP.
+    pub waypoint: bool,
+}
+
+/// The proxy of a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("examples" = ["envoy"]))]
+pub enum NodeProxy {
+    /// ztunnel where `ZTUNNEL` names one or `PATH` has one, else Envoy in its place.
+    #[default]
+    Any,
+    /// Envoy in ztunnel's place.
+    Envoy,
+    /// ztunnel; without one the variant is skipped.
+    Ztunnel,
 }
 
 /// A tracing agent inside each JVM of the application.
@@ -154,6 +184,25 @@ pub struct Load {
     /// When the measured phase ends; virtual users end with their last stage.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
+    /// What the load is swept over: it is borne once for each combination.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matrix: Option<Matrix>,
+}
+
+/// What a load is swept over; each combination is a cell, a load of its own called `LOAD-20x90` (rate x replicas).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("examples" = [{"rate": ["20/s", "50/s"], "replicas": {"nginx": [1, 10, 50, 90]}}]))]
+pub struct Matrix {
+    /// Arrival rates of an open load, instead of its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rate: Vec<Rate>,
+    /// Replicas of one service, instead of its own.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub replicas: IndexMap<Name, Vec<u32>>,
+    /// Nodes, instead of the application's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<u32>,
 }
 
 /// What a load asks the entry.
@@ -358,6 +407,9 @@ pub struct Changes {
     /// The end of single loads, by name; goes before `duration` and `vus`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub loads: IndexMap<Name, End>,
+    /// Sweeps of single loads, by name.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub matrices: IndexMap<Name, Matrix>,
     /// Work of every built-in service, instead of the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<app::Work>,
@@ -447,6 +499,7 @@ impl Study {
         self.warm_up = changes.warm_up.unwrap_or(self.warm_up);
         self.idle = changes.idle.unwrap_or(self.idle);
         for (name, load) in &mut self.loads {
+            load.matrix = changes.matrices.get(name).cloned().or(load.matrix.take());
             load.end_as(changes, changes.loads.get(name).copied());
         }
         self

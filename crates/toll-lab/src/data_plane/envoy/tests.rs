@@ -33,6 +33,8 @@ fn with_mtls(mtls: Mtls) -> Deployment {
 
 fn pods(bypass: Bypass) -> Topology {
     let pod = |service: &str, last: u8, app_port| PodAddresses {
+        node: 0,
+        probe_port: None,
         pod: service.into(),
         service: service.into(),
         ip: Ipv4Addr::new(10, 77, 0, last),
@@ -42,6 +44,8 @@ fn pods(bypass: Bypass) -> Topology {
         calls: BTreeMap::new(),
     };
     Topology {
+        nodes: Vec::new(),
+        waypoint: None,
         pods: vec![pod("client", 2, 9000), pod("server", 3, 9999)],
         load_ip: Ipv4Addr::new(10, 77, 0, 1),
         capture: Capture::Transparent(bypass),
@@ -51,6 +55,8 @@ fn pods(bypass: Bypass) -> Topology {
 /// Sidecars at `ip`, applications at these ports of 127.0.0.1.
 fn loopback(ip: Ipv4Addr, app_ports: [u16; 2]) -> Topology {
     let pod = |service: &str, app_port, inbound_port| PodAddresses {
+        node: 0,
+        probe_port: None,
         pod: service.into(),
         service: service.into(),
         ip,
@@ -62,6 +68,8 @@ fn loopback(ip: Ipv4Addr, app_ports: [u16; 2]) -> Topology {
     let mut client = pod("client", app_ports[0], 14006);
     client.calls.insert("server".into(), SocketAddrV4::new(ip, 14001));
     Topology {
+        nodes: Vec::new(),
+        waypoint: None,
         pods: vec![client, pod("server", app_ports[1], 24006)],
         load_ip: Ipv4Addr::LOCALHOST,
         capture: Capture::Explicit,

@@ -238,9 +238,11 @@ fn writes(service: &Service) -> bool {
             behaviour.queries.as_ref().is_some_and(|queries| queries.write.is_some())
         }
         Program::Command(_) => true,
-        Program::Gateway | Program::Postgres(_) | Program::Petclinic(_) | Program::Collector => {
-            false
-        }
+        Program::Gateway
+        | Program::Postgres(_)
+        | Program::Petclinic(_)
+        | Program::Nginx(_)
+        | Program::Collector => false,
     }
 }
 

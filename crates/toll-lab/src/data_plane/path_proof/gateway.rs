@@ -18,7 +18,9 @@ pub(super) fn claims(seen: &Window<'_>, expected: &Expected<'_>, gateway: &Servi
         claims.push(count_claim(claim, expected.calls(gateway, callee), counted));
         claims.push(match seen.deployment.data_plane {
             DataPlane::Bare | DataPlane::Agent(_) => no_handshake(seen, name, callee),
-            DataPlane::Sidecar { .. } => handshake_claim(seen, name, callee),
+            DataPlane::Sidecar { .. } | DataPlane::Ambient(_) => {
+                handshake_claim(seen, name, callee)
+            }
         });
     }
     claims

@@ -419,6 +419,8 @@ fn bare_sight(requests: u64) -> Sight {
 
 fn pods() -> Topology {
     let pod = |service: &str, last, app_port| PodAddresses {
+        node: 0,
+        probe_port: None,
         pod: service.into(),
         service: service.into(),
         ip: Ipv4Addr::new(10, 77, 0, last),
@@ -428,6 +430,8 @@ fn pods() -> Topology {
         calls: BTreeMap::new(),
     };
     Topology {
+        nodes: Vec::new(),
+        waypoint: None,
         pods: vec![pod("client", 2, 9000), pod("server", 3, 9999)],
         load_ip: Ipv4Addr::new(10, 77, 0, 1),
         capture: Capture::Transparent(Bypass::Uid(1337)),

@@ -79,7 +79,10 @@ impl<'a> Trace<'a> {
                 }
             }
             // They tell nothing of themselves.
-            Program::Postgres(_) | Program::Petclinic(_) | Program::Collector => {}
+            Program::Postgres(_)
+            | Program::Petclinic(_)
+            | Program::Nginx(_)
+            | Program::Collector => {}
             Program::BuiltIn(_) | Program::Command(_) => self.arrive(caller, service, report),
         }
     }

@@ -79,6 +79,8 @@ fn super_load() -> PlannedLoad {
 
 fn service(name: &str) -> Service {
     Service {
+        node: None,
+        tls: false,
         name: name.into(),
         group: "clinic".into(),
         replicas: 1,

@@ -35,6 +35,7 @@ pub fn petclinic() -> Findings {
     ];
     let text = |label: &str, value: &str| (label.to_owned(), value.to_owned());
     Findings {
+crossings: vec![], scalings: vec![], service_times: vec![],
         version: 1,
         study: "petclinic-agent".into(),
         question: "What does a Java tracing agent cost, and how does it grow with the number of spans?".into(),
@@ -135,6 +136,10 @@ fn users(name: &str, here: u64, rates: [f64; 2], latency_us: [[f64; 3]; 2]) -> L
 
 fn load(name: &str, view: View, describes: String, arms: [Shown; 2]) -> LoadFindings {
     LoadFindings {
+        between: vec![],
+        cell: None,
+        resources: vec![],
+        top_totals: vec![],
         name: name.into(),
         view,
         describes,
@@ -177,6 +182,7 @@ fn variant_load(shown: Shown) -> VariantLoad {
         ]
     };
     VariantLoad {
+        vegeta: None,
         variant: shown.variant.into(),
         trials: BLOCKS,
         metrics: metrics(shown).into_iter().map(|(m, value)| (m, about(value))).collect(),
@@ -226,6 +232,7 @@ fn effects(view: View, [base, agent]: [Shown; 2]) -> Vec<Effect> {
     pairs
         .filter(|((metric, _), _)| view == View::Users || *metric != Metric::Throughput)
         .map(|((metric, baseline), (_, value))| Effect {
+            against: None,
             variant: agent.variant.into(),
             metric,
             baseline,

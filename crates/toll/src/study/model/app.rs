@@ -15,6 +15,10 @@ pub struct App {
     /// Ingress gateways, by name: an Envoy each, the same in every variant.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub gateways: IndexMap<Name, Gateway>,
+    /// Nodes that the pods are spread over in turn: each a bridge, and a proxy where the data plane is ambient.
+    #[serde(default = "default::nodes")]
+    #[schemars(range(min = 1, max = 100))]
+    pub nodes: u32,
     /// The services, by name.
     #[schemars(extend("minProperties" = 1))]
     pub services: IndexMap<Name, Service>,
@@ -35,6 +39,13 @@ pub struct Gateway {
     /// The group (namespace) under which reports list it.
     #[serde(default = "default::group")]
     pub group: Name,
+    /// Whether it ends TLS: the load speaks HTTPS to it, with a certificate of the run's own.
+    #[serde(default)]
+    pub tls: bool,
+    /// The node that it is on, from 1 on, counted round where there are fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100), extend("examples" = [1]))]
+    pub node: Option<u32>,
 }
 
 /// One service: the built-in one, or the user's own program.
@@ -85,6 +96,14 @@ pub struct Service {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 64, max = 65_536), default = "default::heap")]
     pub heap_mib: Option<u32>,
+    /// nginx with one static page, instead of the built-in service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [{"bytes": 615}]))]
+    pub nginx: Option<Nginx>,
+    /// The node that its pods are on, from 1 on, counted round where there are fewer; in turn when it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100), extend("examples" = [2]))]
+    pub node: Option<u32>,
     /// A Prometheus text endpoint that each of its pods has: its series are sampled and stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
@@ -92,6 +111,22 @@ pub struct Service {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [["http_requests_total"]]))]
     pub series: Vec<String>,
+}
+
+/// nginx with one static page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Nginx {
+    /// Length of the page.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub bytes: u32,
+}
+
+impl Default for Nginx {
+    /// As long as the page that nginx comes with.
+    fn default() -> Self {
+        Self { bytes: 615 }
+    }
 }
 
 /// A part of the Petclinic, on a JVM.
@@ -122,6 +157,8 @@ pub enum Program<'s> {
     },
     /// The user's own program and its arguments, never empty.
     Command(&'s [String]),
+    /// nginx with one static page.
+    Nginx(Nginx),
     /// A part of the Petclinic.
     Petclinic {
         /// Which.
@@ -251,6 +288,9 @@ impl Service {
                 heap_mib: self.heap_mib.unwrap_or(default::HEAP_MIB),
             };
         }
+        if let Some(nginx) = self.nginx {
+            return Program::Nginx(nginx);
+        }
         match &self.command {
             Some(command) => Program::Command(command),
             None => Program::BuiltIn {
@@ -282,6 +322,10 @@ mod default {
 
     pub(super) fn group() -> Name {
         "default".parse().expect("small letters only")
+    }
+
+    pub(super) fn nodes() -> u32 {
+        1
     }
 
     pub(super) fn replicas() -> u32 {
