@@ -3,23 +3,22 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::net::SocketAddrV4;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::environment::{LocalEnvironment, Program, file_stem, load_generator};
-use super::isolation::{Isolation, Reason};
+use super::isolation::Reason;
 use super::jvm::{self, Jvm};
 use super::namespace::Namespace;
 use super::place::{Place, User};
 use super::probe::{Outcome, Speech, probe};
-use super::{cgroups, closed_above, network, ports, tools, topology};
+use super::{cgroups, closed_above, ports, tools, topology};
 use crate::data_plane::agent::Launch;
 use crate::data_plane::{self, ProxyPlan, issue_identities, proxy_plans};
 use crate::deployment::{self, Service};
@@ -38,17 +37,7 @@ impl LocalEnvironment {
         self.make_folder()?;
         self.load_cgroup = cgroups::make_component(&self.cgroups, &file_stem(&load_generator()))
             .map_err(|source| LabError::Write { path: "cgroup of the load".into(), source })?;
-        let switch = match self.isolation {
-            Isolation::Loopback => return Ok(()),
-            Isolation::Pods => Namespace::privileged(),
-            Isolation::Rootless => Namespace::rootless(),
-        };
-        let switch = switch.map_err(LabError::Namespaces)?;
-        let sibling = |_| switch.sibling().map_err(LabError::Namespaces);
-        self.pods = self.topology.pods.iter().map(sibling).collect::<Result<_, _>>()?;
-        self.load_pod = Some(switch.sibling().map_err(LabError::Namespaces)?);
-        self.switch = Some(switch);
-        self.link_pods()
+        self.make_networks()
     }
 
     fn make_folder(&self) -> Result<(), LabError> {
@@ -63,29 +52,6 @@ impl LocalEnvironment {
             Some(dir) => Err(LabError::WorkDirClosed(dir)),
             None => Ok(()),
         }
-    }
-
-    fn link_pods(&self) -> Result<(), LabError> {
-        let ends = self.load_pod.iter().chain(&self.pods);
-        let ends: Vec<Arc<OwnedFd>> = ends
-            .map(|pod| pod.as_fd().try_clone_to_owned().map(Arc::new))
-            .collect::<Result<_, _>>()
-            .map_err(LabError::Namespaces)?;
-        let numbers: Vec<i32> = ends.iter().map(|fd| fd.as_raw_fd()).collect();
-        let place = Place { namespace: self.switch.clone(), inherited: ends, ..Place::default() };
-        self.ip("the switch", &place, &network::switch_script(&numbers))?;
-        for (pod, ip) in self.load_pod.iter().zip([network::LOAD_IP]) {
-            self.ip("the load's pod", &inside(pod), &network::pod_script(ip))?;
-        }
-        for (pod, addresses) in self.pods.iter().zip(&self.topology.pods) {
-            let name = format!("the pod {}", addresses.pod);
-            self.ip(&name, &inside(pod), &network::pod_script(addresses.ip))?;
-        }
-        Ok(())
-    }
-
-    fn ip(&self, pod: &str, place: &Place, script: &str) -> Result<(), LabError> {
-        self.tool("ip", &["-batch", "-"], pod, place, script).map(|_| ())
     }
 
     /// What `program` prints when it runs in `place` with `script` on its stdin.
@@ -117,8 +83,7 @@ impl LocalEnvironment {
             issue_identities(&self.deployment, &self.topology, &self.folder)?;
         }
         for plan in &self.plans {
-            let pod = self.pods.get(self.place_of(&plan.pod));
-            if let (Some(script), Some(pod)) = (&plan.redirect, pod) {
+            if let (Some(script), Some(pod)) = (&plan.redirect, self.namespace_of(&plan.pod)) {
                 let name = format!("the pod {}", plan.pod);
                 self.tool("nft", &["-f", "-"], &name, &inside(pod), script)?;
             }
@@ -151,15 +116,15 @@ impl LocalEnvironment {
         // By descriptor: the proxies' user may not be able to enter the folders above the binary.
         let mut command = Command::new(format!("/proc/self/fd/{}", binary.as_raw_fd()));
         command.arg0(envoy).args(&plan.args);
-        let (user, pod) = (self.proxy_user(), self.place_of(&plan.pod));
-        self.start(Program { component, command, path: envoy.to_owned(), user, pod })
+        let user = self.proxy_user();
+        self.start(Program { component, command, path: envoy.to_owned(), user, inherited: vec![] })
     }
 
     /// Starts the collector of spans, if there is one: agents look for it as soon as they start.
     pub(super) fn start_collector(&mut self) -> Result<(), LabError> {
         let Some(socket) = self.collector_socket() else { return Ok(()) };
         let deployment = self.deployment.clone();
-        for (index, (pod, service)) in deployment.pods().into_iter().enumerate() {
+        for (pod, service) in deployment.pods() {
             if !matches!(service.program, deployment::Program::Collector) {
                 continue;
             }
@@ -167,7 +132,13 @@ impl LocalEnvironment {
             let (path, mut command) = of_toll(&self.options.collector);
             command.arg("--listen").arg(at.to_string()).arg("--admin").arg(&socket);
             let component = Component { role: Role::Collector, pod };
-            self.start(Program { component, command, path, user: User::Caller, pod: index })?;
+            self.start(Program {
+                component,
+                command,
+                path,
+                user: User::Caller,
+                inherited: vec![],
+            })?;
         }
         Ok(())
     }
@@ -176,7 +147,7 @@ impl LocalEnvironment {
     pub(super) fn start_services(&mut self) -> Result<(), LabError> {
         let deployment = self.deployment.clone();
         let launches = self.agent_launches()?;
-        for (index, (pod, service)) in deployment.pods().into_iter().enumerate() {
+        for (pod, service) in deployment.pods() {
             let Some((path, mut command)) = self.program(&pod, service)? else { continue };
             let launch = launches.iter().find(|(of, _)| *of == pod).map(|(_, launch)| launch);
             for (path, text) in launch.iter().flat_map(|launch| &launch.files) {
@@ -184,7 +155,13 @@ impl LocalEnvironment {
             }
             jvm::equip(&mut command, &service.program, launch, std::env::vars_os());
             let component = Component { role: Role::Application, pod };
-            self.start(Program { component, command, path, user: User::Caller, pod: index })?;
+            self.start(Program {
+                component,
+                command,
+                path,
+                user: User::Caller,
+                inherited: vec![],
+            })?;
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ impl LocalEnvironment {
                 connections,
             ));
             let component = Component { role: Role::Database, pod };
-            self.start(Program { component, command, path, user, pod: index })?;
+            self.start(Program { component, command, path, user, inherited: vec![] })?;
         }
         Ok(())
     }

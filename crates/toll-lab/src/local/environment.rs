@@ -1,13 +1,14 @@
 //! One deployment as it runs on this machine: what it consists of, how it is sampled, how it goes away.
 
 use std::net::SocketAddrV4;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 use super::ledger::Ledger;
 use super::load::LocalLoad;
-use super::namespace::Namespace;
+use super::networks::Networks;
 use super::place::{Place, User};
 use super::process::{Launcher, Process};
 use super::proof::OpenProof;
@@ -33,11 +34,8 @@ pub(crate) struct LocalEnvironment {
     /// Configurations, identities and sockets.
     pub(super) folder: PathBuf,
     pub(super) logs: PathBuf,
-    pub(super) load_pod: Option<Namespace>,
-    /// In the order of the topology; empty with loopback isolation.
-    pub(super) pods: Vec<Namespace>,
-    /// Holds the bridge.
-    pub(super) switch: Option<Namespace>,
+    /// None with loopback isolation.
+    pub(super) networks: Option<Networks>,
     pub(super) cgroups: Hierarchies,
     pub(super) load_cgroup: Hierarchies,
     pub(super) components: Vec<(Component, Arc<Process>)>,
@@ -51,15 +49,15 @@ pub(crate) struct LocalEnvironment {
     is_down: bool,
 }
 
-/// One program to start as a component.
+/// One program to start as a component, in the network of the component's pod.
 pub(super) struct Program {
     pub(super) component: Component,
     pub(super) command: Command,
     /// For errors.
     pub(super) path: PathBuf,
     pub(super) user: User,
-    /// Place of its pod in the topology.
-    pub(super) pod: usize,
+    /// Descriptors that it inherits under the same numbers: other pods' networks, for a node's proxy.
+    pub(super) inherited: Vec<Arc<OwnedFd>>,
 }
 
 impl LocalEnvironment {
@@ -92,9 +90,7 @@ impl LocalEnvironment {
             plans: Vec::new(),
             folder,
             logs: logs.to_owned(),
-            load_pod: None,
-            pods: Vec::new(),
-            switch: None,
+            networks: None,
             cgroups: cgroups::make_environment(&planned),
             load_cgroup: Hierarchies::default(),
             components: Vec::new(),
@@ -119,7 +115,15 @@ impl LocalEnvironment {
             let sidecar = meshed.then(|| component(Role::Sidecar));
             [Some(component(role_of(&service.program))), sidecar]
         });
-        for component in components.flatten() {
+        let ends = topology::ends(&self.deployment, &self.topology).into_iter();
+        let behind = ends.skip(self.topology.pods.len()).map(|end| Component {
+            role: match &self.topology.waypoint {
+                Some(waypoint) if waypoint.pod == end.pod => Role::Waypoint,
+                _ => Role::NodeProxy,
+            },
+            pod: end.pod,
+        });
+        for component in components.flatten().chain(behind) {
             self.sampler.watch(component, Source::missing("it has not been started"));
         }
     }
@@ -168,7 +172,7 @@ impl LocalEnvironment {
     /// Where the load and its probes run.
     pub(super) fn load_place(&self) -> Place {
         Place {
-            namespace: self.load_pod.clone(),
+            namespace: self.networks.as_ref().map(|networks| networks.load.clone()),
             cores: self.pinning.load().map(cpu_set),
             realtime: self.options.realtime || self.load_first,
             ..Place::default()
@@ -210,12 +214,12 @@ impl LocalEnvironment {
             LabError::Write { path: format!("cgroup of {name}").into(), source }
         })?;
         let place = Place {
-            namespace: self.pods.get(program.pod).cloned(),
+            namespace: self.namespace_of(&program.component.pod).cloned(),
             cgroups: cgroups::directories(&group).cloned().collect(),
             user: program.user,
             cores: self.pinning.system().map(cpu_set),
             realtime: self.options.realtime,
-            ..Place::default()
+            inherited: program.inherited,
         };
         let log = self.logs.join(format!("{stem}.log"));
         super::process::log_to(&mut program.command, &log)?;
@@ -240,7 +244,7 @@ impl LocalEnvironment {
         }
     }
 
-    /// The place of a pod in the topology, and of its namespace among the pods' where they have any.
+    /// The place of one of the application's pods in the topology.
     pub(super) fn place_of(&self, pod: &str) -> usize {
         let place = self.topology.pods.iter().position(|known| known.pod == pod);
         place.expect("the topology has every pod of the deployment")

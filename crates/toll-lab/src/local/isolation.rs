@@ -113,15 +113,16 @@ pub(crate) fn attempt(level: Isolation) -> Result<(), Reason> {
 }
 
 /// Makes one bridge, one veth pair and one redirect in a namespace that is thrown away.
-fn try_tools(make: fn() -> io::Result<Namespace>) -> Result<(), Reason> {
+fn try_tools(make: fn(usize) -> io::Result<Vec<Namespace>>) -> Result<(), Reason> {
     let ip = tools::find("ip").ok_or(Reason::ProgramMissing("ip"))?;
     let nft = tools::find("nft").ok_or(Reason::ProgramMissing("nft"))?;
-    let inside = make().map_err(Reason::NamespaceRefused)?;
+    let made = make(1).map_err(Reason::NamespaceRefused)?;
+    let inside = &made[0];
     let links = "link add br0 type bridge\nlink add v0 type veth peer name v1\n";
     let redirect = "table ip t { chain c { type nat hook output priority -100; \
                     meta l4proto tcp redirect to :15001; }; }\n";
-    try_tool("ip", ip, &["-batch", "-"], links, &inside)?;
-    try_tool("nft", nft, &["-f", "-"], redirect, &inside)
+    try_tool("ip", ip, &["-batch", "-"], links, inside)?;
+    try_tool("nft", nft, &["-f", "-"], redirect, inside)
 }
 
 fn try_tool(

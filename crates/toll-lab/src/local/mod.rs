@@ -15,6 +15,7 @@ mod ledger;
 mod load;
 mod namespace;
 mod network;
+mod networks;
 mod occupants;
 mod pinning;
 mod place;

@@ -5,12 +5,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::{AsFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::fstat;
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Gid, Pid, Uid, fork, getegid, geteuid, getpid, pause, setsid};
 
@@ -19,43 +19,32 @@ use super::place::die_with;
 /// A network namespace, with the user namespace that owns it when that is not the caller's own.
 #[derive(Debug, Clone)]
 pub(crate) struct Namespace {
-    user: Option<Arc<File>>,
-    net: Arc<File>,
+    user: Option<Arc<OwnedFd>>,
+    net: Arc<OwnedFd>,
 }
 
 impl Namespace {
-    /// A network namespace of the caller's own user namespace; needs root.
+    /// Network namespaces of the caller's own user namespace; needs root.
     ///
     /// # Errors
     /// What the kernel says to unshare(2).
-    pub(crate) fn privileged() -> io::Result<Self> {
-        let holder = Holder::fork(|| Ok(unshare(CloneFlags::CLONE_NEWNET)?))?;
-        Ok(Self { user: None, net: Arc::new(holder.open("net")?) })
+    pub(crate) fn privileged(count: usize) -> io::Result<Vec<Self>> {
+        let (holder, networks) = Holder::fork(count, unshare_networks)?;
+        networks.into_iter().map(|fd| holder.namespace(None, fd)).collect()
     }
 
-    /// A network namespace in a new user namespace, in which the caller is root; needs no privilege.
+    /// Network namespaces of one new user namespace, in which the caller is root; needs no privilege.
     ///
     /// # Errors
     /// What the kernel says to unshare(2) or to the mapping of the caller's ids.
-    pub(crate) fn rootless() -> io::Result<Self> {
+    pub(crate) fn rootless(count: usize) -> io::Result<Vec<Self>> {
         let maps = IdMaps::root_is(geteuid(), getegid());
-        let holder = Holder::fork(|| {
-            unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET)?;
-            maps.write()
+        let (holder, networks) = Holder::fork(count, |networks| {
+            maps.enter_new()?;
+            unshare_networks(networks)
         })?;
-        Ok(Self { user: Some(Arc::new(holder.open("user")?)), net: Arc::new(holder.open("net")?) })
-    }
-
-    /// A further network namespace with the same owner.
-    ///
-    /// # Errors
-    /// What the kernel says to setns(2) or unshare(2).
-    pub(crate) fn sibling(&self) -> io::Result<Self> {
-        let holder = Holder::fork(|| {
-            self.enter_user()?;
-            Ok(unshare(CloneFlags::CLONE_NEWNET)?)
-        })?;
-        Ok(Self { user: self.user.clone(), net: Arc::new(holder.open("net")?) })
+        let user = Arc::new(holder.open("ns/user")?);
+        networks.into_iter().map(|fd| holder.namespace(Some(&user), fd)).collect()
     }
 
     /// Moves the calling process into the namespace. Safe between fork and exec; fails in a process of more
@@ -73,8 +62,13 @@ impl Namespace {
     /// # Errors
     /// What the kernel says to fstat(2).
     pub(crate) fn identity(&self) -> io::Result<(u64, u64)> {
-        let file = self.net.metadata()?;
-        Ok((file.dev(), file.ino()))
+        let file = fstat(&self.net)?;
+        Ok((file.st_dev, file.st_ino))
+    }
+
+    /// The network namespace, to be inherited by a process that opens it as `/proc/self/fd/N`.
+    pub(crate) fn descriptor(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.net)
     }
 
     fn enter_user(&self) -> io::Result<()> {
@@ -82,13 +76,6 @@ impl Namespace {
             Some(user) => Ok(setns(user.as_fd(), CloneFlags::CLONE_NEWUSER)?),
             None => Ok(()),
         }
-    }
-}
-
-impl AsFd for Namespace {
-    /// The network namespace.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.net.as_fd()
     }
 }
 
@@ -133,37 +120,59 @@ fn write_once(path: &str, text: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(text)
 }
 
-/// A child that sits in new namespaces until they have been opened.
+/// Enters a new network namespace for each place of `networks`, and keeps all of them open. Does not allocate.
+fn unshare_networks(networks: &mut [RawFd]) -> io::Result<()> {
+    for network in networks {
+        unshare(CloneFlags::CLONE_NEWNET)?;
+        *network = File::open("/proc/self/ns/net")?.into_raw_fd();
+    }
+    Ok(())
+}
+
+/// A child that holds new namespaces until they have been opened: one fork makes them all.
 struct Holder(Pid);
 
 impl Holder {
-    /// `enter` runs in the child and must not allocate: another thread may hold the allocator's lock.
-    fn fork(enter: impl FnOnce() -> io::Result<()>) -> io::Result<Self> {
+    /// `make` runs in the child, fills in its descriptors, and must not allocate: another thread may hold the
+    /// allocator's lock.
+    fn fork(
+        count: usize,
+        make: impl FnOnce(&mut [RawFd]) -> io::Result<()>,
+    ) -> io::Result<(Self, Vec<RawFd>)> {
         let (mut reader, writer) = io::pipe()?;
-        let parent = getpid();
+        let (parent, mut made) = (getpid(), vec![-1; count]);
         // SAFETY: the child makes system calls only and never returns.
         match unsafe { fork() }? {
-            ForkResult::Child => hold(enter, writer, parent),
+            ForkResult::Child => hold(make, &mut made, writer, parent),
             ForkResult::Parent { child } => {
                 drop(writer);
                 let holder = Self(child);
-                holder.outcome(&mut reader).map(|()| holder)
+                match read_number(&mut reader)? {
+                    0 => made.iter_mut().try_for_each(|fd| {
+                        *fd = read_number(&mut reader)?;
+                        Ok::<_, io::Error>(())
+                    })?,
+                    errno => return Err(io::Error::from_raw_os_error(errno)),
+                }
+                Ok((holder, made))
             }
         }
     }
 
-    fn outcome(&self, reader: &mut PipeReader) -> io::Result<()> {
-        let mut errno = [0; 4];
-        reader.read_exact(&mut errno)?;
-        match i32::from_ne_bytes(errno) {
-            0 => Ok(()),
-            errno => Err(io::Error::from_raw_os_error(errno)),
-        }
+    fn namespace(&self, user: Option<&Arc<OwnedFd>>, network: RawFd) -> io::Result<Namespace> {
+        let net = Arc::new(self.open(&format!("fd/{network}"))?);
+        Ok(Namespace { user: user.cloned(), net })
     }
 
-    fn open(&self, namespace: &str) -> io::Result<File> {
-        File::open(format!("/proc/{}/ns/{namespace}", self.0))
+    fn open(&self, file: &str) -> io::Result<OwnedFd> {
+        File::open(format!("/proc/{}/{file}", self.0)).map(OwnedFd::from)
     }
+}
+
+fn read_number(reader: &mut PipeReader) -> io::Result<i32> {
+    let mut number = [0; 4];
+    reader.read_exact(&mut number)?;
+    Ok(i32::from_ne_bytes(number))
 }
 
 impl Drop for Holder {
@@ -173,17 +182,23 @@ impl Drop for Holder {
     }
 }
 
-/// The child: tells the outcome as an errno, then waits to be killed.
-fn hold(enter: impl FnOnce() -> io::Result<()>, mut writer: PipeWriter, parent: Pid) -> ! {
-    // The death signal comes after `enter`: a new user namespace clears it. A parent that died before is seen
+/// The child: tells the outcome as an errno, then its descriptors, and waits to be killed.
+fn hold(
+    make: impl FnOnce(&mut [RawFd]) -> io::Result<()>,
+    made: &mut [RawFd],
+    mut writer: PipeWriter,
+    parent: Pid,
+) -> ! {
+    // The death signal comes after `make`: a new user namespace clears it. A parent that died before is seen
     // by its pid; the pipe does not tell, since its reading end is open here, too.
     // Of its own session: Ctrl-C is toll's to hear.
-    let steps = setsid().map_err(io::Error::from).and_then(|_| enter());
+    let steps = setsid().map_err(io::Error::from).and_then(|_| make(made));
     let errno = match steps.and_then(|()| die_with(parent)) {
         Ok(()) => 0,
         Err(e) => e.raw_os_error().unwrap_or(nix::libc::EIO),
     };
-    if writer.write_all(&errno.to_ne_bytes()).is_ok() && errno == 0 {
+    let mut tell = |number: i32| writer.write_all(&number.to_ne_bytes()).is_ok();
+    if tell(errno) && errno == 0 && made.iter().all(|fd| tell(*fd)) {
         loop {
             pause();
         }
@@ -194,22 +209,24 @@ fn hold(enter: impl FnOnce() -> io::Result<()>, mut writer: PipeWriter, parent: 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
     fn a_refused_step_in_the_child_comes_back_as_its_error() {
-        let refused = || Err(io::Error::from_raw_os_error(nix::libc::EPERM));
-        let error = Holder::fork(refused).map(|_| ()).unwrap_err();
+        let refused = |_: &mut [RawFd]| Err(io::Error::from_raw_os_error(nix::libc::EPERM));
+        let error = Holder::fork(1, refused).map(|_| ()).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(nix::libc::EPERM));
     }
 
     #[test]
-    fn siblings_are_distinct_network_namespaces() {
-        let Ok(first) = Namespace::rootless() else {
-            eprintln!("SKIP siblings_are_distinct_network_namespaces: no user namespaces here");
+    fn a_hundred_namespaces_of_one_fork_are_all_distinct() {
+        let Ok(made) = Namespace::rootless(100) else {
+            eprintln!("SKIP a_hundred_namespaces_of_one_fork_are_all_distinct: no user namespaces");
             return;
         };
-        let second = first.sibling().unwrap();
-        assert_ne!(first.identity().unwrap(), second.identity().unwrap());
+        let distinct: BTreeSet<_> = made.iter().map(|one| one.identity().unwrap()).collect();
+        assert_eq!(distinct.len(), 100);
     }
 }

@@ -137,10 +137,11 @@ impl LocalEnvironment {
     /// The reports of the pods of services that have several, each asked inside of its pod.
     fn replicas(&self) -> Result<BTreeMap<String, PathReport>, LabError> {
         let mut reports = BTreeMap::new();
-        for ((pod, service), place) in self.deployment.pods().into_iter().zip(&self.pods) {
+        for (pod, service) in self.deployment.pods() {
             if service.replicas < 2 || service.program.is_database() {
                 continue;
             }
+            let Some(place) = self.namespace_of(&pod) else { continue };
             let target = SocketAddrV4::new(Ipv4Addr::LOCALHOST, service.port);
             let inside = Place { namespace: Some(place.clone()), ..self.load_place() };
             let answer = self.probe(&inside, target, Speech::PathReport)?;
@@ -216,7 +217,7 @@ impl LocalEnvironment {
         let bare = !self.deployment.data_plane.has_sidecars();
         let programs = self.components.iter().filter(move |_| bare);
         programs.filter_map(|(component, process)| {
-            let pod = self.pods.get(self.place_of(&component.pod))?;
+            let pod = self.namespace_of(&component.pod)?;
             Some((&component.pod, pod, &**process))
         })
     }

@@ -78,6 +78,33 @@ fn transparent(deployment: &Deployment, bypass: Bypass) -> Topology {
     }
 }
 
+/// A pod that has a network of its own, the load's left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct End {
+    /// Name of the pod.
+    pub(crate) pod: String,
+    /// Its address.
+    pub(crate) ip: Ipv4Addr,
+    /// Place of its node among the topology's.
+    pub(crate) node: usize,
+}
+
+/// The pods of the application, then those of an ambient data plane's own proxies.
+pub(crate) fn ends(deployment: &Deployment, topology: &Topology) -> Vec<End> {
+    let of_pod = |pod: &PodAddresses| End { pod: pod.pod.clone(), ip: pod.ip, node: pod.node };
+    let of_node = |(node, proxy): (usize, &NodeAddresses)| End {
+        pod: proxy.name.clone(),
+        ip: proxy.ip,
+        node,
+    };
+    let of_waypoint =
+        |proxy: &Waypoint| End { pod: proxy.pod.clone(), ip: proxy.ip, node: proxy.node };
+    let is_ambient = deployment.data_plane.ambient().is_some();
+    let nodes = topology.nodes.iter().enumerate().filter(|_| is_ambient);
+    let pods = topology.pods.iter().map(of_pod);
+    pods.chain(nodes.map(of_node)).chain(topology.waypoint.iter().map(of_waypoint)).collect()
+}
+
 /// Name of the waypoint's pod.
 const WAYPOINT: &str = "waypoint";
 /// Where a gateway that speaks TLS takes plaintext from inside of its pod; Istio's gateways have their status there.

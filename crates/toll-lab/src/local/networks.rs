@@ -1,0 +1,90 @@
+//! Makes the networks of an environment: a namespace for each pod and each node's bridge, and the links between.
+//!
+//! The load's pod and the first node's pods hang on the first bridge; the other bridges are linked to it. What the
+//! scripts say is `network`'s; who has which address is `topology`'s.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use super::bring_up::inside;
+use super::environment::LocalEnvironment;
+use super::isolation::Isolation;
+use super::namespace::Namespace;
+use super::network::{self, Port};
+use super::place::Place;
+use super::topology;
+use crate::LabError;
+
+/// The networks of one environment.
+#[derive(Debug)]
+pub(super) struct Networks {
+    /// Where the load and its probes run.
+    pub(super) load: Namespace,
+    /// By the name of the pod: those of the application, of node proxies and of the waypoint.
+    pub(super) pods: BTreeMap<String, Namespace>,
+    /// In the order of the topology's nodes.
+    pub(super) bridges: Vec<Namespace>,
+}
+
+impl LocalEnvironment {
+    /// The network of a pod; none with loopback isolation. Node proxies (`node-1`) and the waypoint have one, too.
+    pub(super) fn namespace_of(&self, pod: &str) -> Option<&Namespace> {
+        self.networks.as_ref()?.pods.get(pod)
+    }
+
+    /// Makes all of them, and links them.
+    pub(super) fn make_networks(&mut self) -> Result<(), LabError> {
+        let ends = topology::ends(&self.deployment, &self.topology);
+        let count = 1 + ends.len() + self.topology.nodes.len();
+        let made = match self.isolation {
+            Isolation::Loopback => return Ok(()),
+            Isolation::Pods => Namespace::privileged(count),
+            Isolation::Rootless => Namespace::rootless(count),
+        };
+        let mut made = made.map_err(LabError::Namespaces)?.into_iter();
+        let mut next = || made.next().expect("as many were made as are counted above");
+        self.networks = Some(Networks {
+            load: next(),
+            pods: ends.iter().map(|end| (end.pod.clone(), next())).collect(),
+            bridges: self.topology.nodes.iter().map(|_| next()).collect(),
+        });
+        self.link(&ends)
+    }
+
+    fn link(&self, ends: &[topology::End]) -> Result<(), LabError> {
+        let Some(networks) = &self.networks else { return Ok(()) };
+        let others = networks.bridges.iter().skip(1).cloned().collect::<Vec<_>>();
+        for (node, bridge) in networks.bridges.iter().enumerate() {
+            let load = (node == 0).then_some(&networks.load);
+            let of_node = ends.iter().filter(|end| end.node == node);
+            let pods = load.into_iter().chain(of_node.map(|end| &networks.pods[&end.pod]));
+            let uplinks = if node == 0 { others.as_slice() } else { &[] };
+            let descriptors: Vec<Arc<OwnedFd>> =
+                pods.chain(uplinks).map(Namespace::descriptor).collect();
+            let numbers = descriptors.iter().map(|fd| fd.as_raw_fd());
+            let pods = descriptors.len() - uplinks.len();
+            let ports = numbers.enumerate().map(|(index, fd)| match index < pods {
+                true => Port::Pod(fd),
+                false => Port::Bridge(fd),
+            });
+            let script = network::switch_script(node > 0, ports);
+            let place = Place {
+                namespace: Some(bridge.clone()),
+                inherited: descriptors,
+                ..Place::default()
+            };
+            self.ip(&format!("the bridge of {}", self.topology.nodes[node].name), &place, &script)?;
+        }
+        self.ip("the load's pod", &inside(&networks.load), &network::pod_script(network::LOAD_IP))?;
+        for end in ends {
+            let pod = &networks.pods[&end.pod];
+            self.ip(&format!("the pod {}", end.pod), &inside(pod), &network::pod_script(end.ip))?;
+        }
+        Ok(())
+    }
+
+    fn ip(&self, pod: &str, place: &Place, script: &str) -> Result<(), LabError> {
+        self.tool("ip", &["-batch", "-"], pod, place, script).map(|_| ())
+    }
+}
