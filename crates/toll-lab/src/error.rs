@@ -110,6 +110,14 @@ pub enum LabError {
     /// The namespaces of the pods.
     #[error("cannot make the pods' namespaces")]
     Namespaces(#[source] io::Error),
+    /// The links inside of a pod.
+    #[error("cannot bring up the network of {pod}")]
+    Link {
+        /// Its name.
+        pod: String,
+        /// What the kernel says.
+        source: io::Error,
+    },
     /// A system program refused what the lab needs.
     #[error("`{program}` cannot set up {pod}: {message}")]
     Tool {
@@ -231,7 +239,7 @@ impl LabError {
             }
             Self::HostCounters(_) => "run where /proc is mounted and nothing hides /proc/stat",
             Self::Write { .. } => "check that the disk is not full and the folder is writable",
-            Self::Namespaces(_) | Self::Tool { .. } => {
+            Self::Namespaces(_) | Self::Link { .. } | Self::Tool { .. } => {
                 "run `toll doctor`, or choose `--isolation loopback`"
             }
             Self::UnknownService(_)

@@ -13,12 +13,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::environment::{LocalEnvironment, Program, file_stem, load_generator};
-use super::isolation::Reason;
 use super::jvm::{self, Jvm};
 use super::namespace::Namespace;
 use super::place::{Place, User};
 use super::probe::{Outcome, Speech, probe};
-use super::{cgroups, closed_above, ports, tools, topology};
+use super::tools::Tool;
+use super::{cgroups, closed_above, concurrent, ports, topology};
 use crate::data_plane::agent::Launch;
 use crate::data_plane::{self, ProxyPlan, issue_identities, proxy_plans};
 use crate::deployment::{self, Service};
@@ -63,17 +63,7 @@ impl LocalEnvironment {
         place: &Place,
         script: &str,
     ) -> Result<String, LabError> {
-        let failed = |message| LabError::Tool { program, pod: pod.to_owned(), message };
-        let path = tools::find(program)
-            .ok_or_else(|| failed(Reason::ProgramMissing(program).to_string()))?;
-        let mut command = Command::new(path);
-        command.args(args);
-        place.apply(&mut command).map_err(|e| failed(e.to_string()))?;
-        let output = self.launcher.run(command, script).map_err(|e| failed(e.to_string()))?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+        Tool { launcher: &self.launcher, program, args }.run(pod, place, script)
     }
 
     /// Redirects first: a connection made before them would bypass the sidecar for its whole life.
@@ -82,13 +72,18 @@ impl LocalEnvironment {
         if self.deployment.data_plane.has_sidecars() {
             issue_identities(&self.deployment, &self.topology, &self.folder)?;
         }
-        for plan in &self.plans {
-            if let (Some(script), Some(pod)) = (&plan.redirect, self.namespace_of(&plan.pod)) {
-                let name = format!("the pod {}", plan.pod);
-                self.tool("nft", &["-f", "-"], &name, &inside(pod), script)?;
-            }
-        }
-        Ok(())
+        self.redirect()
+    }
+
+    fn redirect(&self) -> Result<(), LabError> {
+        let of_plan = |plan: &'_ ProxyPlan| {
+            let place = inside(self.namespace_of(&plan.pod)?);
+            Some((format!("the pod {}", plan.pod), place, plan.redirect.clone()?))
+        };
+        let redirects: Vec<_> = self.plans.iter().filter_map(of_plan).collect();
+        let nft = Tool { launcher: &self.launcher, program: "nft", args: &["-f", "-"] };
+        let install = |(pod, place, script): &(String, Place, String)| nft.run(pod, place, script);
+        concurrent::for_each(&redirects, install).map(|_| ())
     }
 
     /// Starts sidecars and gateways.

@@ -13,7 +13,7 @@ use super::place::{Place, User};
 use super::process::{Launcher, Process};
 use super::proof::OpenProof;
 use super::scraper::Scraper;
-use super::{Isolation, LocalLab, cgroups, cpu_set, jvm, pinning::Pinning, topology};
+use super::{Isolation, LocalLab, cgroups, cpu_set, jvm, pinning::Pinning, step, topology};
 use crate::data_plane::{PROXY_UID, ProxyPlan, Topology};
 use crate::deployment::{self, Deployment};
 use crate::lab::LocalOptions;
@@ -268,10 +268,9 @@ impl LocalEnvironment {
         self.is_down = true;
         let components = self.components.iter().map(|(_, process)| process);
         let scraper = self.scraper.iter().map(Scraper::process);
-        let processes = components.chain(&self.load).chain(scraper);
-        let stuck = processes.filter(|process| process.kill().is_err());
-        let mut left: Vec<String> = stuck.map(|process| process.name.clone()).collect();
-        left.extend(self.ledger.settle().err().into_iter().flatten());
+        let processes: Vec<_> = components.chain(&self.load).chain(scraper).collect();
+        let mut left = step("processes end", || end_all(&processes));
+        left.extend(step("leftovers", || self.ledger.settle()).err().into_iter().flatten());
         if left.is_empty() { Ok(()) } else { Err(LabError::Left(left)) }
     }
 }
@@ -285,6 +284,14 @@ impl Drop for LocalEnvironment {
             tracing::warn!("the lab was not removed: {e}");
         }
     }
+}
+
+/// All at once: the exits of many take as long as that of one where there are cores for them. Gives the names of
+/// those that cannot be waited for.
+fn end_all(processes: &[&Arc<Process>]) -> Vec<String> {
+    processes.iter().for_each(|process| process.strike());
+    let stuck = processes.iter().filter(|process| process.kill().is_err());
+    stuck.map(|process| process.name.clone()).collect()
 }
 
 /// Name of the scraper's cgroup and log; those of components begin with their role.

@@ -3,6 +3,7 @@
 //! One file an environment, a JSON line for each thing, written *before* the thing is made where its name is
 //! known. A process is known by its id and start time together, because ids are used again.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -44,6 +45,13 @@ impl Entry {
             Self::Owner(_) | Self::Process(_) | Self::DataDirectory(_) => 0,
             Self::Cgroup(_) => 1,
             Self::Directory(_) => 2,
+        }
+    }
+
+    fn leader(&self) -> Option<Identity> {
+        match self {
+            Self::Process(leader) => Some(*leader),
+            _ => None,
         }
     }
 }
@@ -196,9 +204,10 @@ fn read(ledger: &Path) -> Vec<Entry> {
 }
 
 fn settle(ledger: &Path) -> Result<Vec<String>, Vec<String>> {
-    let (mut removed, mut left) = (Vec::new(), Vec::new());
     let mut entries = read(ledger);
     entries.sort_by_key(Entry::rank);
+    let leaders: Vec<Identity> = entries.iter().filter_map(Entry::leader).collect();
+    let (mut removed, mut left) = end_sessions(&leaders);
     for entry in &entries {
         match remove(entry) {
             Ok(words) => removed.extend(words),
@@ -219,10 +228,7 @@ fn settle(ledger: &Path) -> Result<Vec<String>, Vec<String>> {
 /// What was removed, in words; nothing when it was gone already.
 fn remove(entry: &Entry) -> Result<Option<String>, (String, io::Error)> {
     let (words, there, outcome) = match entry {
-        Entry::Owner(_) => return Ok(None),
-        Entry::Process(process) => {
-            (format!("process {}", process.pid), !session_of(*process).is_empty(), end(*process))
-        }
+        Entry::Owner(_) | Entry::Process(_) => return Ok(None),
         Entry::Cgroup(path) => {
             (format!("cgroup {}", path.display()), path.exists(), cgroups::remove(path))
         }
@@ -241,34 +247,44 @@ fn remove(entry: &Entry) -> Result<Option<String>, (String, io::Error)> {
     }
 }
 
-/// Kills the session that the process leads or led.
-fn end(leader: Identity) -> io::Result<()> {
+/// Kills the sessions that these processes lead or led, all at once: what was ended and what was not, in words.
+fn end_sessions(leaders: &[Identity]) -> (Vec<String>, Vec<String>) {
+    let words = |leader: &i32| format!("process {leader}");
     let deadline = Instant::now() + LONGEST_EXIT;
-    loop {
-        let members = session_of(leader);
-        if members.is_empty() {
-            return Ok(());
-        }
-        if Instant::now() > deadline {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        for member in members {
-            let _ = kill(member, Signal::SIGKILL);
+    let mut living = sessions_of(leaders);
+    let found: Vec<String> = living.keys().map(words).collect();
+    while !living.is_empty() && Instant::now() < deadline {
+        for member in living.values().flatten() {
+            let _ = kill(*member, Signal::SIGKILL);
         }
         // Not our children, so there is nothing to wait on.
         thread::sleep(Duration::from_millis(5));
+        living = sessions_of(leaders);
     }
+    let stuck = living.keys().map(|leader| format!("{}: it does not end", words(leader)));
+    (found, stuck.collect())
 }
 
-/// The processes of the session; none when another process has the leader's id by now.
-fn session_of(leader: Identity) -> Vec<Pid> {
-    let pid = Pid::from_raw(leader.pid);
-    if Identity::of(pid).is_some_and(|now| now != leader) {
-        return Vec::new();
+/// The processes of each session that has any, by its leader's id. One look at all processes serves all sessions;
+/// a leader's id that another process has by now stands for no session.
+fn sessions_of(leaders: &[Identity]) -> BTreeMap<i32, Vec<Pid>> {
+    let is_another = |leader: &&Identity| {
+        Identity::of(Pid::from_raw(leader.pid)).is_some_and(|now| now != **leader)
+    };
+    let led: BTreeSet<i32> =
+        leaders.iter().filter(|leader| !is_another(leader)).map(|leader| leader.pid).collect();
+    let mut sessions = BTreeMap::<i32, Vec<Pid>>::new();
+    if led.is_empty() {
+        return sessions;
     }
     let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.map(Pid::from_raw).filter(|member| session(*member) == Some(leader.pid)).collect()
+    for pid in pids.map(Pid::from_raw) {
+        if let Some(leader) = session(pid).filter(|leader| led.contains(leader)) {
+            sessions.entry(leader).or_default().push(pid);
+        }
+    }
+    sessions
 }
 
 /// The session of a process that has not ended: field 6 of `/proc/PID/stat`.
@@ -345,9 +361,9 @@ mod tests {
         let mut child = command.spawn().unwrap();
         let leader = Identity::of(Pid::from_raw(child.id().try_into().unwrap())).unwrap();
         child.wait().unwrap();
-        assert_eq!(session_of(leader).len(), 1);
-        end(leader).unwrap();
-        assert!(session_of(leader).is_empty());
+        assert_eq!(sessions_of(&[leader])[&leader.pid].len(), 1);
+        assert_eq!(end_sessions(&[leader]), (vec![format!("process {}", leader.pid)], vec![]));
+        assert!(sessions_of(&[leader]).is_empty());
     }
 
     #[test]

@@ -7,11 +7,13 @@ mod agents;
 mod arrivals;
 mod bring_up;
 mod cgroups;
+mod concurrent;
 mod database;
 mod environment;
 mod isolation;
 mod jvm;
 mod ledger;
+mod link;
 mod load;
 mod namespace;
 mod network;
@@ -35,6 +37,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
@@ -180,19 +183,19 @@ impl LocalLab {
         self.check(deployment)?;
         let template = self.template_for(deployment)?;
         let mut environment = LocalEnvironment::new(self, deployment, logs)?;
-        environment.make_pods()?;
-        environment.make_proxies()?;
+        step("pods", || environment.make_pods())?;
+        step("redirects and identities", || environment.make_proxies())?;
         if let Some(template) = template {
-            environment.start_databases(&template)?;
+            step("databases", || environment.start_databases(&template))?;
         }
-        environment.start_proxies()?;
+        step("proxies", || environment.start_proxies())?;
         environment.start_collector()?;
         // Services find their database, the proxies in between and the collector when they start.
-        environment.await_ready()?;
+        step("proxies are ready", || environment.await_ready())?;
         environment.seed_databases()?;
-        environment.start_services()?;
-        environment.await_ready()?;
-        environment.await_entry()?;
+        step("services", || environment.start_services())?;
+        step("services are ready", || environment.await_ready())?;
+        step("the entry answers", || environment.await_entry())?;
         environment.start_scraper()?;
         Ok(environment)
     }
@@ -261,6 +264,14 @@ impl LocalLab {
             None => Ok(()),
         }
     }
+}
+
+/// Does `work` and tells developers how long it took.
+fn step<T>(name: &str, work: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let outcome = work();
+    tracing::debug!("{name}: {:.1?}", began.elapsed());
+    outcome
 }
 
 /// Stands for an environment's folder where nothing is started.

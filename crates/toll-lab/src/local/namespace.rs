@@ -47,6 +47,28 @@ impl Namespace {
         networks.into_iter().map(|fd| holder.namespace(Some(&user), fd)).collect()
     }
 
+    /// Has one child enter each of these namespaces, of one owner, in turn and `act` there by its index; gives an
+    /// outcome for each.
+    ///
+    /// `act` runs in the child and must not allocate: another thread may hold the allocator's lock.
+    ///
+    /// # Errors
+    /// When the child cannot be made.
+    pub(crate) fn in_each(
+        namespaces: &[&Self],
+        act: impl Fn(usize) -> io::Result<()>,
+    ) -> io::Result<Vec<io::Result<()>>> {
+        let (_, outcomes) = Holder::fork(namespaces.len(), |outcomes| {
+            namespaces.first().map_or(Ok(()), |first| first.enter_user())?;
+            for (index, outcome) in outcomes.iter_mut().enumerate() {
+                let entered = setns(namespaces[index].net.as_fd(), CloneFlags::CLONE_NEWNET);
+                *outcome = errno(entered.map_err(io::Error::from).and_then(|()| act(index)));
+            }
+            Ok(())
+        })?;
+        Ok(outcomes.into_iter().map(of_errno).collect())
+    }
+
     /// Moves the calling process into the namespace. Safe between fork and exec; fails in a process of more
     /// than one thread when there is a user namespace.
     ///
@@ -133,7 +155,7 @@ fn unshare_networks(networks: &mut [RawFd]) -> io::Result<()> {
 struct Holder(Pid);
 
 impl Holder {
-    /// `make` runs in the child, fills in its descriptors, and must not allocate: another thread may hold the
+    /// `make` runs in the child, fills in its `count` numbers, and must not allocate: another thread may hold the
     /// allocator's lock.
     fn fork(
         count: usize,
@@ -147,12 +169,9 @@ impl Holder {
             ForkResult::Parent { child } => {
                 drop(writer);
                 let holder = Self(child);
-                match read_number(&mut reader)? {
-                    0 => made.iter_mut().try_for_each(|fd| {
-                        *fd = read_number(&mut reader)?;
-                        Ok::<_, io::Error>(())
-                    })?,
-                    errno => return Err(io::Error::from_raw_os_error(errno)),
+                of_errno(read_number(&mut reader)?)?;
+                for number in &mut made {
+                    *number = read_number(&mut reader)?;
                 }
                 Ok((holder, made))
             }
@@ -182,7 +201,15 @@ impl Drop for Holder {
     }
 }
 
-/// The child: tells the outcome as an errno, then its descriptors, and waits to be killed.
+fn errno(outcome: io::Result<()>) -> i32 {
+    outcome.map_or_else(|e| e.raw_os_error().unwrap_or(nix::libc::EIO), |()| 0)
+}
+
+fn of_errno(errno: i32) -> io::Result<()> {
+    if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
+}
+
+/// The child: tells the outcome as an errno, then its numbers, and waits to be killed.
 fn hold(
     make: impl FnOnce(&mut [RawFd]) -> io::Result<()>,
     made: &mut [RawFd],
@@ -193,10 +220,7 @@ fn hold(
     // by its pid; the pipe does not tell, since its reading end is open here, too.
     // Of its own session: Ctrl-C is toll's to hear.
     let steps = setsid().map_err(io::Error::from).and_then(|_| make(made));
-    let errno = match steps.and_then(|()| die_with(parent)) {
-        Ok(()) => 0,
-        Err(e) => e.raw_os_error().unwrap_or(nix::libc::EIO),
-    };
+    let errno = errno(steps.and_then(|()| die_with(parent)));
     let mut tell = |number: i32| writer.write_all(&number.to_ne_bytes()).is_ok();
     if tell(errno) && errno == 0 && made.iter().all(|fd| tell(*fd)) {
         loop {

@@ -52,11 +52,6 @@ pub(crate) fn switch_script(hangs: bool, ports: impl IntoIterator<Item = Port>) 
 /// The port by which a node's bridge hangs on the first node's.
 const UPLINK: &str = "uplink";
 
-/// Brings up the links of a pod.
-pub(crate) fn pod_script(ip: Ipv4Addr) -> String {
-    format!("link set lo up\naddr add {ip}/16 dev eth0\nlink set eth0 up\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,13 +7,12 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use super::bring_up::inside;
 use super::environment::LocalEnvironment;
 use super::isolation::Isolation;
 use super::namespace::Namespace;
 use super::network::{self, Port};
 use super::place::Place;
-use super::topology;
+use super::{link, step, topology};
 use crate::LabError;
 
 /// The networks of one environment.
@@ -27,6 +26,20 @@ pub(super) struct Networks {
     pub(super) bridges: Vec<Namespace>,
 }
 
+impl Networks {
+    /// Brings up the links inside of the pods.
+    fn address(&self, ends: &[topology::End]) -> Result<(), LabError> {
+        let load = ("load", &self.load, network::LOAD_IP);
+        let pods = ends.iter().map(|end| (end.pod.as_str(), &self.pods[&end.pod], end.ip));
+        let all: Vec<_> = [load].into_iter().chain(pods).collect();
+        let links: Vec<_> = all.iter().map(|(_, namespace, ip)| (*namespace, *ip)).collect();
+        let outcomes = link::bring_up(&links).map_err(LabError::Namespaces)?;
+        all.iter().zip(outcomes).try_for_each(|((pod, ..), outcome)| {
+            outcome.map_err(|source| LabError::Link { pod: (*pod).to_owned(), source })
+        })
+    }
+}
+
 impl LocalEnvironment {
     /// The network of a pod; none with loopback isolation. Node proxies (`node-1`) and the waypoint have one, too.
     pub(super) fn namespace_of(&self, pod: &str) -> Option<&Namespace> {
@@ -35,13 +48,16 @@ impl LocalEnvironment {
 
     /// Makes all of them, and links them.
     pub(super) fn make_networks(&mut self) -> Result<(), LabError> {
+        if self.isolation == Isolation::Loopback {
+            return Ok(());
+        }
         let ends = topology::ends(&self.deployment, &self.topology);
         let count = 1 + ends.len() + self.topology.nodes.len();
-        let made = match self.isolation {
-            Isolation::Loopback => return Ok(()),
+        let made = step("namespaces", || match self.isolation {
+            Isolation::Loopback => Ok(Vec::new()),
             Isolation::Pods => Namespace::privileged(count),
             Isolation::Rootless => Namespace::rootless(count),
-        };
+        });
         let mut made = made.map_err(LabError::Namespaces)?.into_iter();
         let mut next = || made.next().expect("as many were made as are counted above");
         self.networks = Some(Networks {
@@ -52,6 +68,7 @@ impl LocalEnvironment {
         self.link(&ends)
     }
 
+    /// Makes the bridges and the pairs that link pods and bridges to them, a process for each bridge.
     fn link(&self, ends: &[topology::End]) -> Result<(), LabError> {
         let Some(networks) = &self.networks else { return Ok(()) };
         let others = networks.bridges.iter().skip(1).cloned().collect::<Vec<_>>();
@@ -76,12 +93,7 @@ impl LocalEnvironment {
             };
             self.ip(&format!("the bridge of {}", self.topology.nodes[node].name), &place, &script)?;
         }
-        self.ip("the load's pod", &inside(&networks.load), &network::pod_script(network::LOAD_IP))?;
-        for end in ends {
-            let pod = &networks.pods[&end.pod];
-            self.ip(&format!("the pod {}", end.pod), &inside(pod), &network::pod_script(end.ip))?;
-        }
-        Ok(())
+        step("addresses", || networks.address(ends))
     }
 
     fn ip(&self, pod: &str, place: &Place, script: &str) -> Result<(), LabError> {

@@ -164,6 +164,13 @@ impl Process {
         }
     }
 
+    /// Kills its whole process group and does not wait: for many that are to end at once.
+    pub(crate) fn strike(&self) {
+        if let State::NotReaped(_) = *self.state() {
+            let _ = killpg(self.pid, Signal::SIGKILL);
+        }
+    }
+
     /// Kills its whole process group, also when the leader has ended, and waits for the leader's end.
     ///
     /// # Errors

@@ -1,11 +1,49 @@
-//! Finds the system's own programs that the lab runs. Fetches nothing.
+//! Finds and runs the system's own programs that the lab needs. Fetches nothing.
 
 use std::env;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::isolation::Reason;
+use super::place::Place;
+use super::process::Launcher;
+use crate::LabError;
 
 /// Where system programs are that an ordinary user's `PATH` often leaves out.
 const SYSTEM: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
+
+/// One of these programs, ready to run again and again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tool<'a> {
+    /// Starts it.
+    pub(super) launcher: &'a Launcher,
+    /// Its name.
+    pub(super) program: &'static str,
+    /// Its arguments.
+    pub(super) args: &'a [&'a str],
+}
+
+impl Tool<'_> {
+    /// What it prints when it runs in `place`, the network of `pod`, with `script` on its stdin.
+    ///
+    /// # Errors
+    /// When it is not there, or fails: then what it says.
+    pub(super) fn run(&self, pod: &str, place: &Place, script: &str) -> Result<String, LabError> {
+        let program = self.program;
+        let failed = |message| LabError::Tool { program, pod: pod.to_owned(), message };
+        let path =
+            find(program).ok_or_else(|| failed(Reason::ProgramMissing(program).to_string()))?;
+        let mut command = Command::new(path);
+        command.args(self.args);
+        place.apply(&mut command).map_err(|e| failed(e.to_string()))?;
+        let output = self.launcher.run(command, script).map_err(|e| failed(e.to_string()))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+    }
+}
 
 /// The program of this name, from `PATH` first.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
