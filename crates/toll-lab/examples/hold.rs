@@ -27,6 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         load: vec!["sleep".into(), "600".into()],
         envoy: None,
         postgres: postgres.map(PathBuf::from),
+        nginx: None,
         java: None,
         spring: None,
         petclinic_gateway: None,

@@ -58,6 +58,9 @@ pub enum LabError {
     /// The deployment has a database, and there are no programs for it.
     #[error("there is no PostgreSQL")]
     PostgresMissing,
+    /// The deployment has an nginx, and there is no binary for it.
+    #[error("there is no nginx")]
+    NginxMissing,
     /// The deployment has a service on a JVM, and there is none.
     #[error("there is no Java runtime")]
     JavaMissing,
@@ -214,6 +217,7 @@ impl LabError {
             }
             Self::EnvoyMissing => "run `toll doctor`: it says how to get Envoy",
             Self::PostgresMissing => "run `toll doctor --fetch`: it brings PostgreSQL",
+            Self::NginxMissing => "apt-get install nginx-light, or set NGINX to a binary",
             Self::PetclinicMissing { .. } => "run `toll doctor`: it says how to get it",
             Self::JavaMissing | Self::SpringMissing => {
                 "run `toll doctor`: it says how to get it; built-in services do without by `--runtime native`"

@@ -23,6 +23,8 @@ pub struct LocalOptions {
     pub envoy: Option<PathBuf>,
     /// The folder with PostgreSQL's server programs; needed for deployments with databases.
     pub postgres: Option<PathBuf>,
+    /// The nginx binary; needed for services of nginx.
+    pub nginx: Option<PathBuf>,
     /// The Java runtime; needed for services of the Spring runtime.
     pub java: Option<PathBuf>,
     /// The jar of the built-in service's Spring form; it takes `--config FILE`.

@@ -42,6 +42,10 @@ pub(crate) enum DataPlaneError {
     AgentSettingFixed { name: &'static str },
     #[error("a JVM cannot be given an option with such a path: {path}")]
     AgentPath { path: PathBuf },
+    #[error("cannot ask the nginx at {socket} for its counters")]
+    Status { socket: PathBuf, source: HttpError },
+    #[error("the nginx at {socket} gives its counters in an unknown form")]
+    StatusForm { socket: PathBuf },
     #[error("cannot ask the collector at {socket}")]
     Collector { socket: PathBuf, source: HttpError },
     #[error("the collector at {socket} answered with status {status}")]
@@ -77,7 +81,11 @@ impl DataPlaneError {
             Self::Collector { .. } | Self::CollectorStatus { .. } => {
                 "read the collector's log in the run's directory, under trials/*/logs or knee/: it has probably ended"
             }
-            Self::CollectorForm { .. }
+            Self::Status { .. } => {
+                "read its log in the run's directory, under trials/*/logs or knee/: it has probably ended"
+            }
+            Self::StatusForm { .. }
+            | Self::CollectorForm { .. }
             | Self::PodWithoutAddresses { .. }
             | Self::CallWithoutListener { .. }
             | Self::Unwritable(_)

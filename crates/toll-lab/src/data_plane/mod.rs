@@ -26,6 +26,7 @@ mod identity;
 mod path_proof;
 mod probe;
 mod redirect;
+pub(crate) mod stub_status;
 
 pub(crate) use counters::{CallCounters, ProxyCounters};
 pub(crate) use error::DataPlaneError;

@@ -17,11 +17,12 @@ use super::jvm::{self, Jvm};
 use super::namespace::Namespace;
 use super::place::{Place, User};
 use super::probe::{Outcome, Speech, probe};
+use super::served::Served;
 use super::tools::Tool;
-use super::{cgroups, closed_above, concurrent, ports, topology};
+use super::{cgroups, closed_above, concurrent, nginx, ports, topology};
 use crate::data_plane::agent::Launch;
 use crate::data_plane::{self, ProxyPlan, issue_identities, proxy_plans};
-use crate::deployment::{self, Service};
+use crate::deployment::{self, Nginx, Service};
 use crate::{Component, LabError, Role};
 
 /// How long the components may take to become ready, once the databases and proxies and once the services: on
@@ -168,7 +169,7 @@ impl LocalEnvironment {
 
     /// What runs in the pod; none when that is no program of the application's own.
     fn program(
-        &self,
+        &mut self,
         pod: &str,
         service: &Service,
     ) -> Result<Option<(PathBuf, Command)>, LabError> {
@@ -177,8 +178,8 @@ impl LocalEnvironment {
                 Some(self.tolls_own(pod, service)?)
             }
             deployment::Program::Command(argv) => Some(self.users_own(pod, service, argv)?),
+            deployment::Program::Nginx(page) => Some(self.nginx(pod, service, *page)?),
             deployment::Program::Gateway
-            | deployment::Program::Nginx(_)
             | deployment::Program::Postgres(_)
             | deployment::Program::Collector => None,
         })
@@ -194,6 +195,26 @@ impl LocalEnvironment {
         let text = topology::config(&self.deployment, &self.topology, pod, service)?;
         write(&config, &text.unwrap_or_default())?;
         command.arg("--config").arg(config);
+        Ok((path, command))
+    }
+
+    /// Writes what it needs and starts to count what it answers.
+    fn nginx(
+        &mut self,
+        pod: &str,
+        service: &Service,
+        page: Nginx,
+    ) -> Result<(PathBuf, Command), LabError> {
+        let path = self.options.nginx.clone().ok_or(LabError::NginxMissing)?;
+        let files = nginx::Files::new(&self.folder, pod, &service.name);
+        let make = |source| LabError::Write { path: files.root.clone(), source };
+        fs::create_dir_all(&files.root).map_err(make)?;
+        write(&files.page(), &nginx::page(page))?;
+        let address = topology::listen_at(&self.topology, service.port);
+        write(&files.config, &nginx::config(&files, address))?;
+        let mut command = Command::new(&path);
+        command.args(files.arguments());
+        self.served.push(Served::new(pod.to_owned(), files.status));
         Ok((path, command))
     }
 

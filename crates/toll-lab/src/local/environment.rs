@@ -1,5 +1,6 @@
 //! One deployment as it runs on this machine: what it consists of, how it is sampled, how it goes away.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use super::place::{Place, User};
 use super::process::{Launcher, Process};
 use super::proof::OpenProof;
 use super::scraper::Scraper;
+use super::served::{Served, served};
 use super::{Isolation, LocalLab, cgroups, cpu_set, jvm, pinning::Pinning, step, topology};
 use crate::data_plane::{PROXY_UID, ProxyPlan, Topology};
 use crate::deployment::{self, Deployment};
@@ -43,6 +45,8 @@ pub(crate) struct LocalEnvironment {
     pub(super) sampler: Sampler,
     /// Only where a service has an endpoint.
     pub(super) scraper: Option<Scraper>,
+    /// Every nginx.
+    pub(super) served: Vec<Served>,
     pub(super) proof: Option<OpenProof>,
     pub(super) ledger: Ledger,
     pub(super) launcher: Launcher,
@@ -97,6 +101,7 @@ impl LocalEnvironment {
             load: None,
             sampler: Sampler::open().map_err(LabError::HostCounters)?,
             scraper: None,
+            served: Vec::new(),
             proof: None,
             ledger,
             launcher: Launcher::start().map_err(LabError::Ledger)?,
@@ -149,6 +154,15 @@ impl LocalEnvironment {
         let mut sample = self.sampler.sample();
         sample.metrics = self.scraper.as_mut().map_or_else(Vec::new, Scraper::ask_in_passing);
         sample
+    }
+
+    /// Requests that each nginx has answered since it started, by pod; those of the lab that asks for this
+    /// number left out, and its other probes not.
+    ///
+    /// # Errors
+    /// When one cannot be asked.
+    pub(super) fn served(&self) -> Result<BTreeMap<String, u64>, LabError> {
+        served(&self.served)
     }
 
     /// Where the collector of spans takes questions, in a deployment that has one.

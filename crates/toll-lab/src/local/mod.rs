@@ -18,6 +18,7 @@ mod load;
 mod namespace;
 mod network;
 mod networks;
+mod nginx;
 mod occupants;
 mod pinning;
 mod place;
@@ -28,6 +29,7 @@ mod process;
 mod proof;
 mod query;
 mod scraper;
+mod served;
 mod template;
 mod tools;
 mod topology;
@@ -129,6 +131,12 @@ impl LocalLab {
             let config = topology::config(deployment, &topology, &pod, service)?;
             let config = config.map(|text| Rendered { name: topology::config_name(&pod), text });
             files.extend(config);
+            if let Program::Nginx(_) = service.program {
+                let at = nginx::Files::new(Path::new(EXAMPLE_FOLDER), &pod, &service.name);
+                let address = topology::listen_at(&topology, service.port);
+                let text = nginx::config(&at, address);
+                files.push(Rendered { name: nginx::config_name(&pod), text });
+            }
         }
         for (pod, launch) in self.example_launches(deployment, &topology)? {
             let texts = jvm::in_words(&pod, &launch).into_iter();
@@ -231,6 +239,11 @@ impl LocalLab {
             () if proxies && options.envoy.is_none() => return Err(LabError::EnvoyMissing),
             () if needs(deployment, Program::is_database) && options.postgres.is_none() => {
                 return Err(LabError::PostgresMissing);
+            }
+            () if needs(deployment, |program| matches!(program, Program::Nginx(_)))
+                && options.nginx.is_none() =>
+            {
+                return Err(LabError::NginxMissing);
             }
             () if jvm::has_opentelemetry(deployment) && options.opentelemetry.is_none() => {
                 return Err(LabError::AgentMissing);

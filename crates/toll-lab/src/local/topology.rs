@@ -379,6 +379,11 @@ fn database<'a>(
     })
 }
 
+/// Where a program of the deployment listens that the study gives this port.
+pub(crate) fn listen_at(topology: &Topology, port: u16) -> SocketAddrV4 {
+    SocketAddrV4::new(listen_ip(topology.capture), port)
+}
+
 /// With transparent capture each pod has a namespace to itself.
 pub(super) fn listen_ip(capture: Capture) -> Ipv4Addr {
     match capture {

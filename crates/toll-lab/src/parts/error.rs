@@ -61,8 +61,16 @@ pub enum PartError {
         path: PathBuf,
         /// Its version.
         version: String,
-        /// The first number of the oldest version that will do.
-        oldest: u32,
+        /// The oldest version that will do.
+        oldest: String,
+    },
+    /// The program was built without what toll needs of it.
+    #[error("{path} was built without {module}")]
+    LacksModule {
+        /// The file.
+        path: PathBuf,
+        /// As its build calls it.
+        module: &'static str,
     },
     /// A debug build's cost says nothing about the real one.
     #[error("{path} is a debug build, which costs several times what a release costs")]
@@ -174,6 +182,8 @@ pub enum MissingPart {
     Envoy,
     /// The database server.
     Postgres,
+    /// The web server.
+    Nginx,
     /// The Java runtime.
     Java,
     /// The jar of the built-in service's Spring form.
@@ -192,6 +202,9 @@ impl MissingPart {
             Self::Envoy => "envoy is neither named by a variable, nor on PATH, nor in the cache",
             Self::Postgres => {
                 "PostgreSQL is neither named by a variable, nor in the cache, nor among the system's packages"
+            }
+            Self::Nginx => {
+                "nginx is neither named by a variable, nor on PATH, nor among the system's programs"
             }
             Self::Java => "java is neither below JAVA_HOME nor on PATH",
             Self::Spring => "the Spring service is neither named by a variable nor built",
@@ -213,6 +226,7 @@ impl MissingPart {
             Self::Postgres => {
                 "`toll doctor --fetch` brings it; or set POSTGRES to the folder of a server's programs"
             }
+            Self::Nginx => "apt-get install nginx-light, or set NGINX to a binary that you have",
             Self::Java => "apt-get install openjdk-17-jre-headless, or set JAVA_HOME",
             Self::OpenTelemetry => {
                 "`toll doctor --fetch` brings it; or set OPENTELEMETRY_JAVAAGENT to a jar that you have"
@@ -247,6 +261,7 @@ impl PartError {
                 "let its variable, or the study, lead to the jar that is meant"
             }
             Self::NotThePart { .. } => "let its variable, or PATH, lead to the one that is meant",
+            Self::LacksModule { .. } => "let its variable, or PATH, lead to one that has it",
             Self::TooOld { .. } => "let its variable, or PATH, lead to a later version",
             Self::DebugBuild { .. } => "set ENVOY to a release build, or unset it",
             Self::Unreadable { .. } => "check that the file is there and that you may read it",

@@ -27,7 +27,7 @@ fn inspect(path: PathBuf, source: Source) -> Result<Part, PartError> {
         return Err(PartError::NotThePart { path, part: "a Java runtime" });
     };
     if major(&version).is_none_or(|major| major < OLDEST) {
-        return Err(PartError::TooOld { path, version, oldest: OLDEST });
+        return Err(PartError::TooOld { path, version, oldest: OLDEST.to_string() });
     }
     part(path, version, source)
 }

@@ -21,6 +21,7 @@ mod error;
 mod jar;
 mod java;
 mod manifest;
+mod nginx;
 mod postgres;
 mod spring;
 mod wheel;
@@ -114,6 +115,14 @@ pub fn postgres(fetch: Fetch) -> Result<Part, PartError> {
     postgres::find(&Surroundings::of_this_process(), fetch)
 }
 
+/// Finds nginx: named by the variable `NGINX`, on `PATH`, or among the system's programs.
+///
+/// # Errors
+/// When there is none, it is too old, or it cannot count its requests.
+pub fn nginx() -> Result<Part, PartError> {
+    nginx::find(&Surroundings::of_this_process())
+}
+
 /// Finds a Java runtime, version 17 or later: below the folder that `JAVA_HOME` names, or on `PATH`.
 ///
 /// # Errors
@@ -171,6 +180,7 @@ pub fn statuses() -> Vec<PartStatus> {
     vec![
         status("envoy", envoy::VERSION, envoy::find(&around, Fetch::Forbidden)),
         status("postgres", postgres::VERSION, postgres::find(&around, Fetch::Forbidden)),
+        status("nginx", nginx::WANTED, nginx::find(&around)),
         status("java", "17 or later", java::find(&around)),
         status("spring", "of these sources", spring::NODE.find(&around)),
         status("gateway", "of these sources", spring::GATEWAY.find(&around)),
@@ -186,6 +196,8 @@ struct Surroundings {
     envoy: Option<PathBuf>,
     /// The variable `POSTGRES`: a folder of programs.
     postgres: Option<PathBuf>,
+    /// The variable `NGINX`.
+    nginx: Option<PathBuf>,
     /// The variable `JAVA_HOME`.
     java_home: Option<PathBuf>,
     /// The variables that name jars.
@@ -196,6 +208,8 @@ struct Surroundings {
     cache: Option<PathBuf>,
     /// Where the system's packages put each version of PostgreSQL.
     system_postgres: PathBuf,
+    /// Where the system's packages put servers, which only root has on `PATH`.
+    system_programs: PathBuf,
     /// Folders below which toll's own builds may be, the nearest first.
     builds: Vec<PathBuf>,
 }
@@ -208,11 +222,13 @@ impl Surroundings {
         Self {
             envoy: named("ENVOY"),
             postgres: named("POSTGRES"),
+            nginx: named("NGINX"),
             java_home: named("JAVA_HOME"),
             jars: jars.filter_map(|name| Some((name, named(name)?))).collect(),
             path: variable("PATH").unwrap_or_default(),
             cache: Xdg::new().ok().map(|folders| folders.cache_dir().join("toll")),
             system_postgres: "/usr/lib/postgresql".into(),
+            system_programs: "/usr/sbin".into(),
             builds: folders_of_builds(),
         }
     }

@@ -124,7 +124,7 @@ fn inspect(programs: &Path, source: Source) -> Result<Part, PartError> {
         return Err(PartError::NotThePart { path, part: "a PostgreSQL server" });
     };
     if major(&version).is_none_or(|major| major < OLDEST) {
-        return Err(PartError::TooOld { path, version, oldest: OLDEST });
+        return Err(PartError::TooOld { path, version, oldest: OLDEST.to_string() });
     }
     part(path, version, source)
 }

@@ -18,11 +18,13 @@ impl Machine {
         let around = Surroundings {
             envoy: None,
             postgres: None,
+            nginx: None,
             java_home: None,
             jars: BTreeMap::new(),
             path: root.path().join("bin").into(),
             cache: Some(root.path().join("cache")),
             system_postgres: root.path().join("system"),
+            system_programs: root.path().join("sbin"),
             builds: vec![root.path().join("sources")],
         };
         fs::create_dir(root.path().join("bin")).unwrap();

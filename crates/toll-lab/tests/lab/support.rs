@@ -75,6 +75,7 @@ impl TestLab {
             load: ["sh", "-c", "cat"].map(OsString::from).to_vec(),
             envoy: None,
             postgres: None,
+            nginx: None,
             java: None,
             spring: None,
             petclinic_gateway: None,

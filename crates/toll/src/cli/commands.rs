@@ -319,6 +319,7 @@ fn lab(
         load: vec![toll.clone().into(), "engine".into()],
         envoy: parts.envoy(),
         postgres: parts.postgres(),
+        nginx: parts.nginx(),
         java: parts.java(),
         spring: parts.spring(),
         petclinic_gateway: parts.petclinic_gateway(),

@@ -13,6 +13,7 @@ use crate::plan::Plan;
 pub struct Parts {
     envoy: Option<Part>,
     postgres: Option<Part>,
+    nginx: Option<Part>,
     java: Option<Part>,
     spring: Option<Part>,
     petclinic_gateway: Option<Part>,
@@ -41,6 +42,7 @@ impl Parts {
         let mut parts = Self {
             envoy: found(needs(has_proxies), &|| fetched(ENVOY, parts::envoy))?,
             postgres: found(needs(has_databases), &|| fetched(POSTGRES, parts::postgres))?,
+            nginx: found(needs(has_nginx), &parts::nginx)?,
             java: found(spring || petclinic, &parts::java).map_err(skipped)?,
             spring: found(spring, &parts::spring).map_err(CliError::RuntimeSkipped)?,
             petclinic_gateway: found(gateway, &parts::petclinic_gateway)
@@ -92,6 +94,7 @@ impl Parts {
         let labelled = [
             ("Envoy", &self.envoy),
             ("PostgreSQL", &self.postgres),
+            ("nginx", &self.nginx),
             ("Java", &self.java),
             ("Spring Boot", &self.spring),
             ("Spring Boot of the gateway", &self.petclinic_gateway),
@@ -110,6 +113,11 @@ impl Parts {
     /// The folder of its programs.
     pub fn postgres(&self) -> Option<PathBuf> {
         path(&self.postgres).as_deref().and_then(Path::parent).map(Path::to_owned)
+    }
+
+    /// Its program.
+    pub fn nginx(&self) -> Option<PathBuf> {
+        path(&self.nginx)
     }
 
     /// Its program.
@@ -172,6 +180,10 @@ fn has_proxies(deployment: &Deployment) -> bool {
 
 fn has_databases(deployment: &Deployment) -> bool {
     has(deployment, Program::is_database)
+}
+
+fn has_nginx(deployment: &Deployment) -> bool {
+    has(deployment, |program| matches!(program, Program::Nginx(_)))
 }
 
 fn has_spring(deployment: &Deployment) -> bool {
