@@ -33,6 +33,15 @@ impl Environment {
         }
     }
 
+    /// The certificate of the authority that vouches for the entry, PEM, by the name [`crate::ENTRY_NAME`]; none
+    /// where the load speaks plaintext.
+    pub fn entry_ca(&self) -> Option<String> {
+        match &self.0 {
+            Kind::Local(environment) => environment.entry_ca(),
+            Kind::Fake(environment) => environment.entry_ca(),
+        }
+    }
+
     /// The counters of all components and of the host, now, and after them what the pods' endpoints tell: for
     /// the ends of a window. Waits for the endpoints, at most 1.5 s.
     pub fn sample(&mut self) -> Sample {

@@ -147,7 +147,14 @@ pub(crate) struct FakeEnvironment {
 
 impl FakeEnvironment {
     pub(crate) fn entry_url(&self) -> String {
-        format!("http://{}.invalid/", self.deployment.entry)
+        let scheme = if self.entry_ca().is_some() { "https" } else { "http" };
+        format!("{scheme}://{}.invalid/", self.deployment.entry)
+    }
+
+    /// No certificate, as nothing listens.
+    pub(crate) fn entry_ca(&self) -> Option<String> {
+        let entry = self.deployment.service(&self.deployment.entry)?;
+        entry.tls.then(|| "the edge's authority".to_owned())
     }
 
     pub(crate) fn start_load(&mut self, plan: &[u8]) -> FakeLoad {

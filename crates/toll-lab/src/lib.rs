@@ -18,6 +18,7 @@ mod proof;
 mod sample;
 mod sampler;
 
+pub use data_plane::ENTRY_NAME;
 pub use deployment::{
     AgentKind, Ambient, BuiltIn, DataPlane, Deployment, JavaAgent, Metrics, Mtls, Nginx, NodeProxy,
     Petclinic, PetclinicPart, Postgres, Program, Queries, Runtime, Service, SidecarProxy, Stall,

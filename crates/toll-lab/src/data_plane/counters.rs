@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub(crate) struct ProxyCounters {
     /// Requests that came in over mTLS.
     pub inbound_mtls: u64,
-    /// Requests that came in as plaintext.
+    /// Requests that came in as plaintext or, into a gateway, over TLS of the load's: from outside of the mesh.
     pub inbound_plaintext: u64,
     /// Connections of a protocol that the proxy does not read, over mTLS.
     pub tcp_mtls: TcpCounters,

@@ -42,6 +42,13 @@ pub(crate) fn customer() -> Deployment {
     }
 }
 
+/// The same, but its entry's clients speak TLS.
+pub(crate) fn behind_tls(mut deployment: Deployment) -> Deployment {
+    let entry = deployment.services.iter_mut().find(|s| s.name == deployment.entry);
+    entry.expect("the entry is there").tls = true;
+    deployment
+}
+
 /// The same with so many pods of `service`.
 pub(crate) fn with_replicas(
     mut deployment: Deployment,
@@ -57,7 +64,7 @@ pub(crate) fn with_replicas(
 pub(super) fn in_pods(deployment: &Deployment, capture: Capture) -> Topology {
     let pod = |(last, (pod, service)): (u8, (String, &Service))| PodAddresses {
         node: 0,
-        probe_port: None,
+        probe_port: service.tls.then_some(15021),
         pod,
         service: service.name.clone(),
         ip: Ipv4Addr::new(10, 77, 0, last),
@@ -81,7 +88,7 @@ pub(super) fn on_loopback(deployment: &Deployment, ip: Ipv4Addr, sidecars: u16) 
     let mut next = || free.next().expect("ports do not run out");
     let pod = |(pod, service): (String, &Service)| PodAddresses {
         node: 0,
-        probe_port: None,
+        probe_port: service.tls.then_some(15021),
         pod,
         service: service.name.clone(),
         ip,

@@ -72,7 +72,8 @@ pub(crate) fn issue_identities(
     let files = IdentityFiles::new(dir);
     let owner = proxy_user(topology.capture);
     make_folder(&files.folder, owner)?;
-    let (certificate, issuer) = authority().map_err(|source| failed("the authority", source))?;
+    let (certificate, issuer) =
+        authority(TRUST_DOMAIN).map_err(|source| failed("the authority", source))?;
     write(&files.authority(), &certificate.pem(), owner)?;
     for service in &deployment.services {
         let identity = leaf(&service.name, &issuer).map_err(|e| failed(&service.name, e))?;
@@ -84,22 +85,25 @@ pub(crate) fn issue_identities(
 }
 
 /// The user that files must be given to; none when proxies run as whoever runs toll.
-fn proxy_user(capture: Capture) -> Option<u32> {
+pub(super) fn proxy_user(capture: Capture) -> Option<u32> {
     match capture {
         Capture::Transparent(Bypass::Uid(uid)) => Some(uid),
         Capture::Transparent(Bypass::Mark(_)) | Capture::Explicit => None,
     }
 }
 
-struct Identity {
-    key: KeyPair,
-    certificate: Certificate,
+/// A key and the certificate for it.
+pub(super) struct Identity {
+    pub(super) key: KeyPair,
+    pub(super) certificate: Certificate,
 }
 
-fn authority() -> Result<(Certificate, Issuer<'static, KeyPair>), rcgen::Error> {
+pub(super) fn authority(
+    organization: &str,
+) -> Result<(Certificate, Issuer<'static, KeyPair>), rcgen::Error> {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::OrganizationName, TRUST_DOMAIN);
+    params.distinguished_name.push(DnType::OrganizationName, organization);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let key = KeyPair::generate()?;
@@ -121,14 +125,14 @@ fn leaf(service: &str, issuer: &Issuer<'_, KeyPair>) -> Result<Identity, rcgen::
     Ok(Identity { key, certificate })
 }
 
-fn make_folder(folder: &Path, owner: Option<u32>) -> Result<(), DataPlaneError> {
+pub(super) fn make_folder(folder: &Path, owner: Option<u32>) -> Result<(), DataPlaneError> {
     fs::create_dir_all(folder)
         .and_then(|()| fs::set_permissions(folder, Permissions::from_mode(0o700)))
         .and_then(|()| chown(folder, owner, None))
         .map_err(|source| DataPlaneError::WriteIdentity { path: folder.to_owned(), source })
 }
 
-fn write(path: &Path, text: &str, owner: Option<u32>) -> Result<(), DataPlaneError> {
+pub(super) fn write(path: &Path, text: &str, owner: Option<u32>) -> Result<(), DataPlaneError> {
     write_private(path, text, owner)
         .map_err(|source| DataPlaneError::WriteIdentity { path: path.to_owned(), source })
 }
@@ -139,7 +143,7 @@ fn write_private(path: &Path, text: &str, owner: Option<u32>) -> io::Result<()> 
     chown(path, owner, None)
 }
 
-fn failed(service: &str, source: rcgen::Error) -> DataPlaneError {
+pub(super) fn failed(service: &str, source: rcgen::Error) -> DataPlaneError {
     DataPlaneError::Certificate { service: service.to_owned(), source }
 }
 

@@ -17,6 +17,7 @@ mod admin_socket;
 pub(crate) mod agent;
 pub(crate) mod collector;
 mod counters;
+mod edge;
 mod envoy;
 mod error;
 #[cfg(test)]
@@ -29,6 +30,8 @@ mod redirect;
 pub(crate) mod stub_status;
 
 pub(crate) use counters::{CallCounters, ProxyCounters};
+pub use edge::ENTRY_NAME;
+pub(crate) use edge::issue_edge;
 pub(crate) use error::DataPlaneError;
 pub(crate) use identity::issue_identities;
 pub(crate) use path_proof::{

@@ -21,7 +21,7 @@ use super::served::Served;
 use super::tools::Tool;
 use super::{cgroups, closed_above, concurrent, nginx, ports, topology};
 use crate::data_plane::agent::Launch;
-use crate::data_plane::{self, ProxyPlan, issue_identities, proxy_plans};
+use crate::data_plane::{self, ProxyPlan, issue_edge, issue_identities, proxy_plans};
 use crate::deployment::{self, Nginx, Service};
 use crate::{Component, LabError, Role};
 
@@ -73,6 +73,8 @@ impl LocalEnvironment {
         if self.deployment.data_plane.has_sidecars() {
             issue_identities(&self.deployment, &self.topology, &self.folder)?;
         }
+        self.entry_ca = issue_edge(&self.deployment, &self.topology, &self.folder)?;
+        self.open_low_ports()?;
         self.redirect()
     }
 
@@ -85,6 +87,16 @@ impl LocalEnvironment {
         let nft = Tool { launcher: &self.launcher, program: "nft", args: &["-f", "-"] };
         let install = |(pod, place, script): &(String, Place, String)| nft.run(pod, place, script);
         concurrent::for_each(&redirects, install).map(|_| ())
+    }
+
+    /// Lets gateways that are not root listen on ports below 1024, as container runtimes do.
+    fn open_low_ports(&self) -> Result<(), LabError> {
+        for plan in self.plans.iter().filter(|plan| plan.role == Role::Gateway) {
+            if let Some(pod) = self.namespace_of(&plan.pod) {
+                pod.open_low_ports().map_err(LabError::Namespaces)?;
+            }
+        }
+        Ok(())
     }
 
     /// Starts sidecars and gateways.
@@ -260,8 +272,7 @@ impl LocalEnvironment {
     /// Waits until the entry answers the load's pod.
     pub(super) fn await_entry(&self) -> Result<(), LabError> {
         let deadline = Instant::now() + LONGEST_START;
-        let entry = topology::front(&self.topology, &self.deployment.entry)?;
-        while !self.answers(entry)? {
+        while !self.answers()? {
             self.check_start(&self.deployment.entry, Vec::new, deadline)?;
             thread::sleep(LOOK_EVERY);
         }
@@ -303,8 +314,8 @@ impl LocalEnvironment {
         }
     }
 
-    fn answers(&self, entry: SocketAddrV4) -> Result<bool, LabError> {
-        let place = self.load_place();
+    fn answers(&self) -> Result<bool, LabError> {
+        let (place, entry) = self.way_in()?;
         let answer = probe(&self.launcher, &self.options.service, &place, entry, Speech::Request)?;
         // A service that closes or talks nonsense is up, too: under load it will show what it does.
         let up = [Outcome::Answered, Outcome::Closed, Outcome::Reset, Outcome::Garbled];

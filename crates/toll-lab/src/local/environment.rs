@@ -1,7 +1,7 @@
 //! One deployment as it runs on this machine: what it consists of, how it is sampled, how it goes away.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,6 +45,8 @@ pub(crate) struct LocalEnvironment {
     pub(super) sampler: Sampler,
     /// Only where a service has an endpoint.
     pub(super) scraper: Option<Scraper>,
+    /// Who vouches for the entry to the load, PEM; none where the load speaks plaintext.
+    pub(super) entry_ca: Option<String>,
     /// Every nginx.
     pub(super) served: Vec<Served>,
     pub(super) proof: Option<OpenProof>,
@@ -101,6 +103,7 @@ impl LocalEnvironment {
             load: None,
             sampler: Sampler::open().map_err(LabError::HostCounters)?,
             scraper: None,
+            entry_ca: None,
             served: Vec::new(),
             proof: None,
             ledger,
@@ -134,7 +137,32 @@ impl LocalEnvironment {
     }
 
     pub(crate) fn entry_url(&self) -> String {
-        format!("http://{}/", self.entry())
+        let scheme = if self.entry_ca.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}/", self.entry())
+    }
+
+    pub(crate) fn entry_ca(&self) -> Option<String> {
+        self.entry_ca.clone()
+    }
+
+    /// Where probes of the whole path run, and where they connect: in the load's pod to the entry, or inside of a
+    /// gateway that speaks TLS to its clients.
+    ///
+    /// # Errors
+    /// When the deployment does not have its entry.
+    pub(super) fn way_in(&self) -> Result<(Place, SocketAddrV4), LabError> {
+        let entry = topology::front(&self.topology, &self.deployment.entry)?;
+        let mut pods = self.topology.pods.iter();
+        let pod = pods.find(|pod| pod.service == self.deployment.entry);
+        let pod = pod.expect("the entry has a front, so it has a pod");
+        Ok(match pod.probe_port {
+            None => (self.load_place(), entry),
+            Some(port) => {
+                let namespace = self.namespace_of(&pod.pod).cloned();
+                let inside = Place { namespace, ..self.load_place() };
+                (inside, SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))
+            }
+        })
     }
 
     /// The plan names an entry that the deployment has: `up` has connected to it.

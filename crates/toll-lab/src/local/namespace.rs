@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
+use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{Signal, kill};
@@ -91,6 +92,25 @@ impl Namespace {
     /// The network namespace, to be inherited by a process that opens it as `/proc/self/fd/N`.
     pub(crate) fn descriptor(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.net)
+    }
+
+    /// Lets any user of the namespace listen on any port.
+    ///
+    /// # Errors
+    /// What the kernel says to setns(2) or to the write.
+    pub(crate) fn open_low_ports(&self) -> io::Result<()> {
+        const FIRST: &str = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
+        // Only root's namespaces need it: in those of others the caller is root.
+        if self.user.is_some() {
+            return Ok(());
+        }
+        // Such files are those of the network of the thread that opens them.
+        let write = || {
+            setns(self.net.as_fd(), CloneFlags::CLONE_NEWNET)?;
+            write_once(FIRST, b"0")
+        };
+        let thread = thread::scope(|scope| scope.spawn(write).join());
+        thread.expect("a thread that makes system calls only does not panic")
     }
 
     fn enter_user(&self) -> io::Result<()> {

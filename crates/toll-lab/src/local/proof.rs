@@ -24,7 +24,7 @@ use crate::data_plane::{
     self, Jvm, Occupants, PathReport, Plaintext, ProxyCounters, Sight, Walk, Window, prove_agent,
     prove_bare, prove_sidecars,
 };
-use crate::deployment::{DataPlane, JavaAgent};
+use crate::deployment::{DataPlane, JavaAgent, Program};
 use crate::{LabError, Proof, Role, Traffic};
 
 /// How often the collector is asked for spans that are on their way.
@@ -129,8 +129,8 @@ impl LocalEnvironment {
 
     /// What the services say of themselves; they do not count that they were asked.
     fn reports(&self) -> Result<Reports, LabError> {
-        let entry = topology::front(&self.topology, &self.deployment.entry)?;
-        let walk = walk(self.probe(&self.load_place(), entry, Speech::PathReport)?);
+        let (place, entry) = self.way_in()?;
+        let walk = walk(self.probe(&place, entry, Speech::PathReport)?);
         Ok(Reports { walk, replicas: self.replicas()? })
     }
 
@@ -138,7 +138,8 @@ impl LocalEnvironment {
     fn replicas(&self) -> Result<BTreeMap<String, PathReport>, LabError> {
         let mut reports = BTreeMap::new();
         for (pod, service) in self.deployment.pods() {
-            if service.replicas < 2 || service.program.is_database() {
+            let silent = matches!(service.program, Program::Postgres(_) | Program::Nginx(_));
+            if service.replicas < 2 || silent {
                 continue;
             }
             let Some(place) = self.namespace_of(&pod) else { continue };

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use toll_lab::{Environment, NextLine, Traffic};
-use toll_load::{LoadEvent, LoadPlan, LoadReport};
+use toll_lab::{ENTRY_NAME, Environment, NextLine, Traffic};
+use toll_load::{LoadEvent, LoadPlan, LoadReport, Tls};
 
 use super::RunError;
 use crate::plan::PlannedLoad;
@@ -37,7 +37,7 @@ pub enum Heard {
     Tick,
 }
 
-/// Runs `plan` to its end. `hear` is told of every event but the report, and of every tick.
+/// Runs `plan` to its end, over TLS as the entry shows itself. `hear` is told of every event but the report, and of every tick.
 ///
 /// # Errors
 /// When the run is interrupted, a component ends by itself, or `hear` fails.
@@ -47,7 +47,8 @@ pub fn drive(
     interrupt: &AtomicBool,
     hear: &mut dyn FnMut(&mut Environment, Heard) -> Result<(), RunError>,
 ) -> Result<LoadReport, Stopped> {
-    let json = serde_json::to_vec(plan).expect("a load plan is plain data");
+    let plan = trusting(plan, environment.entry_ca());
+    let json = serde_json::to_vec(&plan).expect("a load plan is plain data");
     let mut load = environment.start_load(&json).map_err(RunError::from)?;
     let mut next_tick = Instant::now() + TICK;
     loop {
@@ -79,6 +80,16 @@ pub fn drive(
             return Err(Stopped::Broken(crash.to_string()));
         }
     }
+}
+
+/// Every load of a run trusts the entry's own authority and no other, and verifies.
+fn trusting(plan: &LoadPlan, entry_ca: Option<String>) -> LoadPlan {
+    let mut plan = plan.clone();
+    if entry_ca.is_some() {
+        let server_name = Some(ENTRY_NAME.to_owned());
+        plan.connection.tls = Tls { server_name, ca_pem: entry_ca, ..plan.connection.tls };
+    }
+    plan
 }
 
 fn understand(line: &str) -> Result<LoadEvent, Stopped> {

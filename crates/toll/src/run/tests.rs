@@ -1,7 +1,7 @@
 //! A plan is run and stored: in order, once, and whatever a trial or the user does meanwhile.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
 
 use toll_lab::{Deployment, FakeCall, FakeLoadScript, Traffic};
 use toll_load::{Check, ErrorKind, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, PhaseReport};
@@ -11,6 +11,7 @@ use super::fixture::{
     report, reporting, saying, sound,
 };
 use super::*;
+use crate::plan::{PlannedSettle, VariantState};
 use crate::store::{Mark, TrialRecord};
 
 /// Six trials at half of what the slowest variant carries.
@@ -404,6 +405,34 @@ fn a_trial_is_idle_before_its_load_only_if_the_plan_says_so() {
             let marks = trial.samples.iter().filter(|sample| idle(sample.mark)).count();
             assert_eq!(marks, expected);
         }
+    }
+}
+
+#[test]
+fn every_load_verifies_an_entry_that_speaks_tls_whether_it_settles_searches_or_measures() {
+    let mut plan = planned(&study_of_the_knee());
+    let settle =
+        PlannedSettle { slice_s: 1.0, max_s: 2.0, connections: 4, rest_s: 0.0, rehearse: false };
+    plan.settle = Some(settle);
+    for variant in &mut plan.variants {
+        let VariantState::Ready(deployment) = &mut variant.state else { panic!("all run") };
+        deployment.services[0].tls = true;
+    }
+    let told: Arc<Mutex<Vec<LoadPlan>>> = Arc::default();
+    let heard = Arc::clone(&told);
+    let lab = lab(move |deployment, plan| {
+        heard.lock().unwrap().push(plan.clone());
+        sound(deployment, plan)
+    });
+    assert_eq!(Flow::planned(plan).run(&lab).ending.unwrap(), Ending::Complete);
+    let told = told.lock().unwrap();
+    assert!(told.iter().any(|plan| plan.model == LoadModel::closed(4)), "settles");
+    for plan in told.iter() {
+        let tls = &plan.connection.tls;
+        assert!(plan.targets[0].url.starts_with("https://"), "{plan:?}");
+        assert_eq!(tls.server_name.as_deref(), Some("toll.test"));
+        assert_eq!(tls.ca_pem.as_deref(), Some("the edge's authority"));
+        assert!(!tls.insecure);
     }
 }
 

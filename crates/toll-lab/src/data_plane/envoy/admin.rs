@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::bootstrap::{INBOUND_MTLS, INBOUND_PLAINTEXT, callee_of};
+use super::bootstrap::{INBOUND_EDGE, INBOUND_MTLS, INBOUND_PLAINTEXT, callee_of};
 use crate::data_plane::admin_socket;
 use crate::data_plane::http::{Answer, HttpError};
 use crate::data_plane::{CallCounters, DataPlaneError, ProxyCounters};
@@ -50,9 +50,11 @@ struct Stat {
 type Field<T> = fn(&mut T) -> &mut u64;
 
 /// By what comes in: the name under `http.` or `tcp.`.
-const INBOUND: [(&str, &str, &str, Field<ProxyCounters>); 6] = [
+const INBOUND: [(&str, &str, &str, Field<ProxyCounters>); 7] = [
     ("http.", INBOUND_MTLS, ".downstream_rq_total", |c| &mut c.inbound_mtls),
     ("http.", INBOUND_PLAINTEXT, ".downstream_rq_total", |c| &mut c.inbound_plaintext),
+    // A gateway has either, and both come from outside of the mesh.
+    ("http.", INBOUND_EDGE, ".downstream_rq_total", |c| &mut c.inbound_plaintext),
     ("tcp.", INBOUND_MTLS, ".downstream_cx_total", |c| &mut c.tcp_mtls.connections),
     ("tcp.", INBOUND_MTLS, ".downstream_cx_rx_bytes_total", |c| &mut c.tcp_mtls.received_bytes),
     ("tcp.", INBOUND_PLAINTEXT, ".downstream_cx_total", |c| &mut c.tcp_plaintext.connections),
@@ -147,6 +149,15 @@ mod tests {
             ("http.inbound_plaintext.downstream_rq_total", 3),
         ]);
         assert_eq!((counters.inbound_mtls, counters.inbound_plaintext), (7, 3));
+    }
+
+    #[test]
+    fn what_a_gateway_takes_over_tls_came_from_outside_of_the_mesh_and_its_probes_do_not_count() {
+        let counters = translated(&[
+            ("http.inbound_edge.downstream_rq_total", 5),
+            ("http.probe.downstream_rq_total", 2),
+        ]);
+        assert_eq!((counters.inbound_mtls, counters.inbound_plaintext), (0, 5));
     }
 
     #[test]

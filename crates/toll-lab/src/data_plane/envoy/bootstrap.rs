@@ -12,6 +12,12 @@ pub(super) const INBOUND_MTLS: &str = "inbound_mtls";
 /// Name of the counters for what comes in as plaintext.
 pub(super) const INBOUND_PLAINTEXT: &str = "inbound_plaintext";
 
+/// Name of a gateway's counters for what comes in over its own TLS, which no workload speaks.
+pub(super) const INBOUND_EDGE: &str = "inbound_edge";
+
+/// Name of the counters for the lab's own probes, which are not read.
+pub(super) const PROBE: &str = "probe";
+
 pub(super) const ANY_ADDRESS: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 
 /// Name of the cluster for the calls to a service, as Istio writes it.

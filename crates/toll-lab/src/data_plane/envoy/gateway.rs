@@ -1,18 +1,20 @@
 //! Turns a gateway into the configuration of its Envoy, as Istio configures its ingress gateway.
 //!
 //! It stands in all variants: what differs between a bare one and one in a mesh is the transport socket to
-//! what it calls and, with explicit capture, the port there. It terminates no TLS: the load speaks plaintext.
+//! what it calls and, with explicit capture, the port there. Where its clients speak TLS, it has a second listener
+//! that only the lab's probes come to, from inside of its pod and in plaintext: they are not counted as arrivals.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::Place;
-use super::bootstrap::{ANY_ADDRESS, INBOUND_PLAINTEXT, bootstrap};
+use super::bootstrap::{ANY_ADDRESS, INBOUND_EDGE, INBOUND_PLAINTEXT, PROBE, bootstrap};
 use super::call::Call;
 use super::listener::{self, Direction};
-use super::tls::Protocol;
+use super::tls::{self, Protocol};
+use crate::data_plane::edge::EdgeFiles;
 use crate::data_plane::identity::IdentityFiles;
 use crate::data_plane::{Capture, DataPlaneError, PodAddresses};
 
@@ -24,6 +26,8 @@ pub(super) struct Gateway<'a> {
     capture: Capture,
     /// None outside of a mesh.
     identities: Option<IdentityFiles>,
+    /// None where the load speaks plaintext.
+    edge: Option<EdgeFiles>,
 }
 
 impl<'a> Gateway<'a> {
@@ -40,31 +44,39 @@ impl<'a> Gateway<'a> {
         }
         let meshed = at.deployment.data_plane.has_sidecars();
         let identities = meshed.then(|| IdentityFiles::new(at.dir));
-        Ok(Self { pod: at.pod, call, capture: at.topology.capture, identities })
+        let edge = at.service.tls.then(|| EdgeFiles::new(at.dir));
+        Ok(Self { pod: at.pod, call, capture: at.topology.capture, identities, edge })
     }
 
     /// The whole configuration.
     pub(super) fn bootstrap(&self, admin_socket: &Path) -> Value {
-        bootstrap(admin_socket, vec![self.listener()], vec![self.cluster()])
+        bootstrap(admin_socket, self.listeners(), vec![self.cluster()])
     }
 
-    fn listener(&self) -> Value {
+    fn listeners(&self) -> Vec<Value> {
         let ip = match self.capture {
             Capture::Transparent(_) => ANY_ADDRESS,
             Capture::Explicit => self.pod.ip,
         };
         let address = SocketAddrV4::new(ip, self.pod.app_port);
+        let Some(edge) = &self.edge else {
+            return vec![listen_at(address, self.chain(INBOUND_PLAINTEXT))];
+        };
+        let mut chain = self.chain(INBOUND_EDGE);
+        chain["transport_socket"] = tls::edge(edge, &self.pod.service);
+        let probes = self
+            .pod
+            .probe_port
+            .map(|port| listen_at(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port), self.chain(PROBE)));
+        [Some(listen_at(address, chain)), probes].into_iter().flatten().collect()
+    }
+
+    /// Takes every connection and hands every request on.
+    fn chain(&self, stat_prefix: &str) -> Value {
         let route = listener::route_with_retries(&self.call.cluster_name());
         let host = listener::virtual_host(self.call.callee, &["*".to_owned()], route);
-        let manager =
-            listener::http_connection_manager(Direction::Edge, INBOUND_PLAINTEXT, vec![host]);
-        let chain = listener::open_chain(manager);
-        listener::listener(
-            &address.to_string().replace(':', "_"),
-            Direction::Edge,
-            address,
-            vec![chain],
-        )
+        let manager = listener::http_connection_manager(Direction::Edge, stat_prefix, vec![host]);
+        listener::open_chain(manager)
     }
 
     fn cluster(&self) -> Value {
@@ -74,4 +86,9 @@ impl<'a> Gateway<'a> {
         }
         .build()
     }
+}
+
+fn listen_at(address: SocketAddrV4, chain: Value) -> Value {
+    let name = address.to_string().replace(':', "_");
+    listener::listener(&name, Direction::Edge, address, vec![chain])
 }

@@ -1,10 +1,12 @@
-//! The two TLS contexts of a mesh: what a proxy shows and demands as a server and as a client.
+//! The two TLS contexts of a mesh, what a proxy shows and demands as a server and as a client; and that of a
+//! gateway's own clients.
 
 use serde_json::{Value, json};
 
 use super::bootstrap::path_text;
 use super::call::Call;
 use super::typed;
+use crate::data_plane::edge::EdgeFiles;
 use crate::data_plane::identity::{IdentityFiles, TRUST_DOMAIN, spiffe_id};
 use crate::deployment::Service;
 
@@ -62,6 +64,19 @@ pub(super) fn downstream(files: &IdentityFiles, service: &str, protocol: Protoco
     )
 }
 
+/// Shows the gateway's own certificate to anybody.
+pub(super) fn edge(files: &EdgeFiles, gateway: &str) -> Value {
+    let common = json!({
+        "alpn_protocols": ["http/1.1"],
+        "tls_params": tls_params(),
+        "tls_certificates": [{
+            "certificate_chain": {"filename": path_text(&files.certificate(gateway))},
+            "private_key": {"filename": path_text(&files.key(gateway))},
+        }],
+    });
+    transport_socket("DownstreamTlsContext", json!({"common_tls_context": common}))
+}
+
 /// Connects as `caller` to exactly the called service.
 pub(super) fn upstream(files: &IdentityFiles, caller: &str, call: &Call<'_>) -> Value {
     let exactly = json!({"exact": spiffe_id(call.callee)});
@@ -77,11 +92,7 @@ pub(super) fn upstream(files: &IdentityFiles, caller: &str, call: &Call<'_>) -> 
 fn common(files: &IdentityFiles, service: &str, alpn: &[&str], peer: Value) -> Value {
     json!({
         "alpn_protocols": alpn,
-        // As a client, Envoy stops at TLS 1.2 unless told.
-        "tls_params": {
-            "tls_minimum_protocol_version": "TLSv1_2",
-            "tls_maximum_protocol_version": "TLSv1_3",
-        },
+        "tls_params": tls_params(),
         "tls_certificates": [{
             "certificate_chain": {"filename": path_text(&files.chain(service))},
             "private_key": {"filename": path_text(&files.key(service))},
@@ -90,6 +101,14 @@ fn common(files: &IdentityFiles, service: &str, alpn: &[&str], peer: Value) -> V
             "trusted_ca": {"filename": path_text(&files.authority())},
             "match_typed_subject_alt_names": [{"san_type": "URI", "matcher": peer}],
         },
+    })
+}
+
+/// As a client, Envoy stops at TLS 1.2 unless told.
+fn tls_params() -> Value {
+    json!({
+        "tls_minimum_protocol_version": "TLSv1_2",
+        "tls_maximum_protocol_version": "TLSv1_3",
     })
 }
 

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::Role;
-use crate::data_plane::fixture::{customer, in_pods, on_loopback, with_replicas};
+use crate::data_plane::edge::issue_edge;
+use crate::data_plane::fixture::{behind_tls, customer, in_pods, on_loopback, with_replicas};
 use crate::deployment::Program;
 
 fn transparent(deployment: &Deployment) -> Topology {
@@ -62,6 +63,13 @@ fn a_gateway_in_a_mesh_speaks_mtls_in_its_own_name() {
     let deployment = in_mesh(customer());
     let plan = plan(&deployment, &transparent(&deployment), "ingress");
     insta::assert_snapshot!("gateway_mesh", plan.config);
+}
+
+#[test]
+fn a_gateway_whose_clients_speak_tls_takes_probes_from_inside_of_its_pod() {
+    let deployment = behind_tls(customer());
+    let plan = plan(&deployment, &transparent(&deployment), "ingress");
+    insta::assert_snapshot!("gateway_tls", plan.config);
 }
 
 /// The lines of the gateway's configuration, those of its cluster's transport socket apart.
@@ -192,7 +200,8 @@ fn nobody_calls_a_gateway() {
 #[test]
 fn envoy_accepts_gateways_databases_and_replicas() {
     let Some(envoy) = envoy() else { return };
-    for deployment in [customer(), in_mesh(customer()), permissive(customer())] {
+    let tls = in_mesh(behind_tls(customer()));
+    for deployment in [customer(), in_mesh(customer()), permissive(customer()), tls] {
         let deployment = with_replicas(deployment, "person", 2);
         let topologies = [
             transparent(&deployment),
@@ -201,6 +210,7 @@ fn envoy_accepts_gateways_databases_and_replicas() {
         ];
         let dir = tempfile::tempdir().unwrap();
         issue_identities(&deployment, &topologies[2], dir.path()).unwrap();
+        issue_edge(&deployment, &topologies[2], dir.path()).unwrap();
         for topology in &topologies {
             for plan in proxy_plans(&deployment, topology, dir.path()).unwrap() {
                 fs::write(dir.path().join(&plan.config_name), &plan.config).unwrap();
