@@ -15,6 +15,10 @@ pub(crate) struct ProxyCounters {
     pub tcp_plaintext: TcpCounters,
     /// By the name of the called service.
     pub calls: BTreeMap<String, CallCounters>,
+    /// What came over HBONE, by the name of the service that it was for; of a waypoint, by its own name.
+    pub hbone: BTreeMap<String, HboneCounters>,
+    /// What was sent over HBONE, by the name of the service (or waypoint) that took it: each request is a stream.
+    pub tunnels: BTreeMap<String, CallCounters>,
 }
 
 impl ProxyCounters {
@@ -22,6 +26,31 @@ impl ProxyCounters {
     pub(crate) fn call(&self, service: &str) -> CallCounters {
         self.calls.get(service).copied().unwrap_or_default()
     }
+
+    /// Counters of what came for `service` over HBONE; all zero when nothing did.
+    pub(crate) fn hbone_into(&self, service: &str) -> HboneCounters {
+        self.hbone.get(service).copied().unwrap_or_default()
+    }
+
+    /// Counters of the HBONE connections to `service`; all zero when there were none.
+    pub(crate) fn tunnel(&self, service: &str) -> CallCounters {
+        self.tunnels.get(service).copied().unwrap_or_default()
+    }
+}
+
+/// Counters of what a node proxy or a waypoint took for the pods of one service.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct HboneCounters {
+    /// Streams: connections of applications, each a CONNECT of its own.
+    pub streams: u64,
+    /// TLS handshakes that succeeded: the peer showed a certificate of one of the identities that may call.
+    pub handshakes: u64,
+    /// Peers whose certificate was of another identity.
+    pub wrong_identity: u64,
+    /// Peers that showed no certificate, or broke off.
+    pub no_certificate: u64,
+    /// Connections that came in as plaintext and were passed on.
+    pub plaintext: u64,
 }
 
 /// Counters of connections that came in and whose bytes are passed on unread.

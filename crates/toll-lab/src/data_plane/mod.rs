@@ -29,13 +29,13 @@ mod probe;
 mod redirect;
 pub(crate) mod stub_status;
 
-pub(crate) use counters::{CallCounters, ProxyCounters};
+pub(crate) use counters::{CallCounters, HboneCounters, ProxyCounters};
 pub use edge::ENTRY_NAME;
 pub(crate) use edge::issue_edge;
 pub(crate) use error::DataPlaneError;
 pub(crate) use identity::issue_identities;
 pub(crate) use path_proof::{
-    DatabaseSight, Jvm, Occupants, Sight, Window, prove_agent, prove_bare, prove_sidecars,
+    DatabaseSight, Jvm, Occupants, Sight, Window, Wire, prove_agent, prove_bare, prove_sidecars,
 };
 pub(crate) use probe::{PathReport, Plaintext, Walk};
 

@@ -57,6 +57,21 @@ pub(crate) struct Sight {
     pub replicas: BTreeMap<String, PathReport>,
     /// The JVMs in each pod that an agent can be in; empty where nobody takes spans.
     pub jvms: BTreeMap<String, Vec<Jvm>>,
+    /// Requests that each pod of nginx has answered, probes of the whole path included.
+    pub served: BTreeMap<String, u64>,
+    /// What each node's bridge has carried; empty where pods share the machine's network.
+    pub wire: Vec<Wire>,
+}
+
+/// TCP packets that a node's bridge has carried between pods since it was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wire {
+    /// The node's name: `node-1`.
+    pub node: String,
+    /// To or from the port of HBONE.
+    pub hbone_packets: u64,
+    /// All others but those of the load and of the collector.
+    pub other_packets: u64,
 }
 
 /// The agents in one JVM.

@@ -124,6 +124,8 @@ impl LocalEnvironment {
             databases: self.database_sights()?,
             replicas: reports.replicas,
             jvms: self.jvms()?,
+            served: BTreeMap::new(),
+            wire: Vec::new(),
         })
     }
 

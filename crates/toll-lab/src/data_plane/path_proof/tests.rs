@@ -25,6 +25,8 @@ fn sight(walk: Walk, counters: BTreeMap<String, ProxyCounters>) -> Sight {
         databases: BTreeMap::new(),
         replicas: BTreeMap::new(),
         jvms: BTreeMap::new(),
+        served: BTreeMap::new(),
+        wire: Vec::new(),
     }
 }
 
@@ -414,6 +416,8 @@ fn bare_sight(requests: u64) -> Sight {
         databases: BTreeMap::new(),
         replicas: BTreeMap::new(),
         jvms: BTreeMap::new(),
+        served: BTreeMap::new(),
+        wire: Vec::new(),
     }
 }
 

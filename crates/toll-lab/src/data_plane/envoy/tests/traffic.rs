@@ -136,6 +136,8 @@ fn sight(walk: Walk, counters: Counters) -> Sight {
         databases: BTreeMap::new(),
         replicas: BTreeMap::new(),
         jvms: BTreeMap::new(),
+        served: BTreeMap::new(),
+        wire: Vec::new(),
     }
 }
 
