@@ -22,6 +22,10 @@ pub(crate) enum DataPlaneError {
     GatewayRoute { gateway: String },
     #[error("`{caller}` calls the gateway `{gateway}`, which takes requests of the load only")]
     GatewayCalled { caller: String, gateway: String },
+    #[error("an ambient data plane needs pods that have networks of their own")]
+    AmbientWithoutNetworks,
+    #[error("there is no adapter for {binary}")]
+    ZtunnelUnknown { binary: PathBuf },
     #[error("the admin socket's path has {length} bytes, a socket's path holds {limit}: {path}")]
     AdminSocketPathTooLong { path: PathBuf, length: usize, limit: usize },
     #[error("cannot write the proxy's configuration as YAML")]
@@ -61,6 +65,10 @@ impl DataPlaneError {
             Self::AdminSocketPathTooLong { .. } => {
                 "set TMPDIR to a folder with a shorter path, for instance /tmp"
             }
+            Self::AmbientWithoutNetworks => {
+                "choose `--isolation pods` or `--isolation rootless`: `toll doctor` shows what is possible here"
+            }
+            Self::ZtunnelUnknown { .. } => "choose `proxy: envoy` in the study",
             Self::PortShared { .. } => "give each database a port of its own in the study",
             Self::GatewayRoute { .. } => "name one of the study's services as the gateway's `to`",
             Self::GatewayCalled { .. } => "call the service that the gateway hands requests to",

@@ -54,10 +54,11 @@ impl IdentityFiles {
     }
 }
 
-/// Writes an authority and the identity of each service under `dir`, gateways and databases included. A bare
-/// deployment has no identities.
+/// Writes an authority and the identity of each service under `dir`, gateways and databases included, and that of the
+/// waypoint. A bare deployment has no identities.
 ///
-/// Keys can be read by the proxies' user only. The authority's own key is forgotten.
+/// Keys can be read by the proxies' user only; the proxies of nodes, which hold the keys of all services there, are
+/// root's. The authority's own key is forgotten.
 ///
 /// # Errors
 /// When a certificate cannot be made or a file cannot be written or given to the proxies' user.
@@ -66,7 +67,7 @@ pub(crate) fn issue_identities(
     topology: &Topology,
     dir: &Path,
 ) -> Result<(), DataPlaneError> {
-    if !deployment.data_plane.has_sidecars() {
+    if !deployment.data_plane.is_mesh() {
         return Ok(());
     }
     let files = IdentityFiles::new(dir);
@@ -75,11 +76,12 @@ pub(crate) fn issue_identities(
     let (certificate, issuer) =
         authority(TRUST_DOMAIN).map_err(|source| failed("the authority", source))?;
     write(&files.authority(), &certificate.pem(), owner)?;
-    for service in &deployment.services {
-        let identity = leaf(&service.name, &issuer).map_err(|e| failed(&service.name, e))?;
+    let services = deployment.services.iter().map(|service| &service.name);
+    for name in services.chain(topology.waypoint.iter().map(|waypoint| &waypoint.pod)) {
+        let identity = leaf(name, &issuer).map_err(|e| failed(name, e))?;
         let chain = format!("{}{}", identity.certificate.pem(), certificate.pem());
-        write(&files.chain(&service.name), &chain, owner)?;
-        write(&files.key(&service.name), &identity.key.serialize_pem(), owner)?;
+        write(&files.chain(name), &chain, owner)?;
+        write(&files.key(name), &identity.key.serialize_pem(), owner)?;
     }
     Ok(())
 }

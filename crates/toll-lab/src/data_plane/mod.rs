@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
 use crate::Role;
-use crate::deployment::{DataPlane, Deployment, Program, Service, SidecarProxy};
+use crate::deployment::{DataPlane, Deployment, NodeProxy, Program, Service, SidecarProxy};
 
 mod admin_socket;
 pub(crate) mod agent;
@@ -50,6 +50,9 @@ pub(crate) const OUTBOUND_PORT: u16 = 15001;
 
 /// Where transparent capture sends what comes in from outside of the pod.
 pub(crate) const INBOUND_PORT: u16 = 15006;
+
+/// Where proxies take HBONE; Istio's port.
+pub(crate) const HBONE_PORT: u16 = 15008;
 
 /// How traffic gets into a sidecar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,28 +135,60 @@ pub(crate) struct Topology {
 pub(crate) struct ProxyPlan {
     /// Name of the pod.
     pub pod: String,
-    /// Sidecar or gateway.
+    /// What the proxy is there for.
     pub role: Role,
     /// Name of the configuration file in the run's folder, for instance `client.envoy.yaml`.
     pub config_name: String,
     /// Its text.
     pub config: String,
-    /// Script for `nft -f -` inside the pod; none with explicit capture and for gateways.
+    /// Script for `nft -f -` inside the pod; none with explicit capture and for proxies that capture nothing there.
     pub redirect: Option<String>,
+    /// Of a node's proxy: the pods in whose networks it has sockets. It inherits their descriptors, and must find
+    /// each at [`network_link`]. To enter them it needs CAP_SYS_ADMIN, and CAP_NET_ADMIN to mark its sockets.
+    pub networks: Vec<String>,
     /// Where the proxy's admin interface will listen; its folder must be writable by the proxy.
     pub admin_socket: PathBuf,
     /// Arguments of the proxy's binary.
     pub args: Vec<OsString>,
 }
 
-/// The gateways of a deployment and, unless it is bare, its sidecars, in the order of its pods.
+/// The firewall's script for a pod that has no proxy of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Redirect {
+    /// Name of the pod.
+    pub pod: String,
+    /// For `nft -f -` inside the pod.
+    pub script: String,
+}
+
+/// The scripts of the pods that an ambient data plane captures; none with any other.
+pub(crate) fn captured_redirects(deployment: &Deployment) -> Vec<Redirect> {
+    if deployment.data_plane.ambient().is_none() {
+        return Vec::new();
+    }
+    let captured = deployment.pods().into_iter().filter(|(_, s)| s.program.is_captured());
+    let redirect = |(pod, service): (String, &Service)| {
+        let script = redirect::ambient_script(service.port_of_metrics_alone());
+        Redirect { pod, script }
+    };
+    captured.map(redirect).collect()
+}
+
+/// Where a node's proxy looks for the network of a pod: a link to the descriptor that it inherits, so that its
+/// configuration is the same whatever number that has.
+pub(crate) fn network_link(dir: &Path, pod: &str) -> PathBuf {
+    dir.join("networks").join(pod)
+}
+
+/// The gateways of a deployment and, unless it is bare, its sidecars, in the order of its pods; or behind the gateways
+/// the proxies of an ambient data plane's nodes and its waypoint.
 ///
 /// `dir` is the run's folder: it will hold the configurations and admin sockets, and it holds what
 /// [`issue_identities`] wrote.
 ///
 /// # Errors
-/// When a socket's path is too long, the topology lacks a pod or a call, calls cannot share a port, or a
-/// gateway is called or has nowhere to send to.
+/// When a socket's path is too long, the topology lacks a pod or a call, calls cannot share a port, a
+/// gateway is called or has nowhere to send to, or an ambient data plane has no networks to be in.
 pub(crate) fn proxy_plans(
     deployment: &Deployment,
     topology: &Topology,
@@ -174,7 +209,27 @@ pub(crate) fn proxy_plans(
             (_, DataPlane::Bare | DataPlane::Agent(_) | DataPlane::Ambient(_)) => None,
         }
     };
-    deployment.pods().into_iter().filter_map(plan).collect()
+    let in_pods = deployment.pods().into_iter().filter_map(plan);
+    let mut plans = in_pods.collect::<Result<Vec<_>, _>>()?;
+    plans.extend(ambient_plans(deployment, topology, dir)?);
+    Ok(plans)
+}
+
+fn ambient_plans(
+    deployment: &Deployment,
+    topology: &Topology,
+    dir: &Path,
+) -> Result<Vec<ProxyPlan>, DataPlaneError> {
+    let Some(ambient) = deployment.data_plane.ambient() else { return Ok(Vec::new()) };
+    if topology.capture == Capture::Explicit {
+        return Err(DataPlaneError::AmbientWithoutNetworks);
+    }
+    match &ambient.proxy {
+        NodeProxy::Envoy => envoy::ambient_plans(deployment, ambient, topology, dir),
+        NodeProxy::Ztunnel { binary } => {
+            Err(DataPlaneError::ZtunnelUnknown { binary: binary.clone() })
+        }
+    }
 }
 
 /// Whether the proxy takes traffic. A socket that is not there yet means no.

@@ -3,7 +3,7 @@
 //! It captures what istio-init captures: see
 //! <https://istio.io/latest/docs/ops/deployment/application-requirements/>.
 
-use super::{Bypass, INBOUND_PORT, OUTBOUND_PORT};
+use super::{Bypass, HBONE_PORT, INBOUND_PORT, OUTBOUND_PORT, PROXY_MARK};
 
 /// Name of the table that toll owns inside a pod.
 const TABLE: &str = "toll_redirect";
@@ -45,6 +45,39 @@ table ip {TABLE} {{
     )
 }
 
+/// The script that sends a pod's TCP through the proxy of its node, whose sockets are in the pod's network and bear
+/// its mark: the rules that istio-cni writes,
+/// <https://istio.io/latest/docs/ambient/architecture/traffic-redirection/>.
+///
+/// HBONE comes in as it is. All else goes to a port where nothing listens unless plaintext is let in, so that it is
+/// refused. `excluded` passes the proxy by.
+pub(super) fn ambient_script(excluded: Option<u16>) -> String {
+    let excluded =
+        excluded.map(|port| format!("\n    tcp dport {port} return")).unwrap_or_default();
+    format!(
+        "\
+table ip {TABLE} {{
+  chain output {{
+    type nat hook output priority {PRIORITY}; policy accept;
+    # What the node's proxy itself sends.
+    meta mark {PROXY_MARK:#x} return
+    # What the application sends to itself.
+    oifname \"lo\" return
+    ip daddr 127.0.0.0/8 return
+    meta l4proto tcp redirect to :{OUTBOUND_PORT}
+  }}
+  chain prerouting {{
+    type nat hook prerouting priority {PRIORITY}; policy accept;
+    # What the node's proxy hands to the application, and what that sends to itself.
+    iifname \"lo\" return
+    tcp dport {HBONE_PORT} return{excluded}
+    meta l4proto tcp redirect to :{INBOUND_PORT}
+  }}
+}}
+"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -68,15 +101,21 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_takes_both_scripts() {
+    fn a_nodes_proxy_is_known_by_its_mark_and_hbone_comes_in_as_it_is() {
+        insta::assert_snapshot!(ambient_script(Some(9080)));
+    }
+
+    #[test]
+    fn the_kernel_takes_all_scripts() {
         let possible = in_a_new_network(&["nft", "list", "ruleset"], "");
         if let Err(why) = possible {
-            eprintln!("SKIP the_kernel_takes_both_scripts: {why}");
+            eprintln!("SKIP the_kernel_takes_all_scripts: {why}");
             return;
         }
         for bypass in [Bypass::Uid(0), Bypass::Mark(0x539)] {
             in_a_new_network(&["nft", "-f", "-"], &script(bypass, Some(9080))).unwrap();
         }
+        in_a_new_network(&["nft", "-f", "-"], &ambient_script(Some(9080))).unwrap();
     }
 
     /// Runs a command in a user and network namespace of its own; an error is what it printed.

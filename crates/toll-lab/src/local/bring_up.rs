@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::net::SocketAddrV4;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,7 +22,10 @@ use super::served::Served;
 use super::tools::Tool;
 use super::{cgroups, closed_above, concurrent, nginx, ports, topology};
 use crate::data_plane::agent::Launch;
-use crate::data_plane::{self, ProxyPlan, issue_edge, issue_identities, proxy_plans};
+use crate::data_plane::{
+    self, ProxyPlan, Redirect, captured_redirects, issue_edge, issue_identities, network_link,
+    proxy_plans,
+};
 use crate::deployment::{self, Nginx, Service};
 use crate::{Component, LabError, Role};
 
@@ -70,20 +74,24 @@ impl LocalEnvironment {
     /// Redirects first: a connection made before them would bypass the sidecar for its whole life.
     pub(super) fn make_proxies(&mut self) -> Result<(), LabError> {
         self.plans = proxy_plans(&self.deployment, &self.topology, &self.folder)?;
-        if self.deployment.data_plane.has_sidecars() {
-            issue_identities(&self.deployment, &self.topology, &self.folder)?;
-        }
+        issue_identities(&self.deployment, &self.topology, &self.folder)?;
         self.entry_ca = issue_edge(&self.deployment, &self.topology, &self.folder)?;
         self.open_low_ports()?;
         self.redirect()
     }
 
+    /// A sidecar's redirect comes with its plan, a captured pod's without one.
     fn redirect(&self) -> Result<(), LabError> {
-        let of_plan = |plan: &'_ ProxyPlan| {
-            let place = inside(self.namespace_of(&plan.pod)?);
-            Some((format!("the pod {}", plan.pod), place, plan.redirect.clone()?))
+        let of_plan = |plan: &ProxyPlan| {
+            Some(Redirect { pod: plan.pod.clone(), script: plan.redirect.clone()? })
         };
-        let redirects: Vec<_> = self.plans.iter().filter_map(of_plan).collect();
+        let of_plans = self.plans.iter().filter_map(of_plan);
+        let placed = |Redirect { pod, script }| {
+            let place = inside(self.namespace_of(&pod)?);
+            Some((format!("the pod {pod}"), place, script))
+        };
+        let redirects: Vec<(String, Place, String)> =
+            of_plans.chain(captured_redirects(&self.deployment)).filter_map(placed).collect();
         let nft = Tool { launcher: &self.launcher, program: "nft", args: &["-f", "-"] };
         let install = |(pod, place, script): &(String, Place, String)| nft.run(pod, place, script);
         concurrent::for_each(&redirects, install).map(|_| ())
@@ -99,7 +107,7 @@ impl LocalEnvironment {
         Ok(())
     }
 
-    /// Starts sidecars and gateways.
+    /// Starts sidecars, gateways and the proxies of an ambient data plane.
     pub(super) fn start_proxies(&mut self) -> Result<(), LabError> {
         if self.plans.is_empty() {
             return Ok(());
@@ -124,8 +132,27 @@ impl LocalEnvironment {
         // By descriptor: the proxies' user may not be able to enter the folders above the binary.
         let mut command = Command::new(format!("/proc/self/fd/{}", binary.as_raw_fd()));
         command.arg0(envoy).args(&plan.args);
-        let user = self.proxy_user();
-        self.start(Program { component, command, path: envoy.to_owned(), user, inherited: vec![] })
+        let user = match plan.role {
+            // It enters the pods' networks and holds the keys of all services there.
+            Role::NodeProxy => User::Caller,
+            _ => self.proxy_user(),
+        };
+        let inherited = self.link_networks(&plan.networks)?;
+        self.start(Program { component, command, path: envoy.to_owned(), user, inherited })
+    }
+
+    /// Has a node's proxy find the networks of these pods among the descriptors that it inherits.
+    fn link_networks(&self, pods: &[String]) -> Result<Vec<Arc<OwnedFd>>, LabError> {
+        let networks = pods.iter().filter_map(|pod| Some((pod, self.namespace_of(pod)?)));
+        let link = |(pod, network): (&String, &Namespace)| {
+            let (path, descriptor) = (network_link(&self.folder, pod), network.descriptor());
+            let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+            let target = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
+            made.and_then(|()| symlink(target, &path))
+                .map_err(|source| LabError::Write { path, source })?;
+            Ok(descriptor)
+        };
+        networks.map(link).collect()
     }
 
     /// Starts the collector of spans, if there is one: agents look for it as soon as they start.

@@ -46,7 +46,7 @@ use nix::unistd::Pid;
 
 use crate::LabError;
 use crate::data_plane::agent::Launch;
-use crate::data_plane::{Topology, proxy_plans};
+use crate::data_plane::{Redirect, Topology, captured_redirects, proxy_plans};
 use crate::deployment::{Deployment, Program, Service};
 use crate::lab::{LocalOptions, Rendered};
 use crate::sampler::{Hierarchies, Source};
@@ -147,6 +147,13 @@ impl LocalLab {
             let redirect = plan.redirect.into_iter();
             files.extend(redirect.map(|text| Rendered { name: format!("{}.nft", plan.pod), text }));
         }
+        let captured = captured_redirects(deployment).into_iter();
+        files.extend(
+            captured.map(|Redirect { pod, script }| Rendered {
+                name: format!("{pod}.nft"),
+                text: script,
+            }),
+        );
         // Replicas of a service share an agent's files.
         let mut names = HashSet::new();
         files.retain(|file| names.insert(file.name.clone()));
@@ -233,7 +240,7 @@ impl LocalLab {
 
     fn check_parts(&self, deployment: &Deployment) -> Result<(), LabError> {
         let options = &self.options;
-        let proxies = deployment.data_plane.has_sidecars()
+        let proxies = deployment.data_plane.is_mesh()
             || needs(deployment, |program| matches!(program, Program::Gateway));
         match () {
             () if proxies && options.envoy.is_none() => return Err(LabError::EnvoyMissing),

@@ -9,15 +9,19 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::bootstrap::{INBOUND_EDGE, INBOUND_MTLS, INBOUND_PLAINTEXT, callee_of};
+use super::{hbone, node};
 use crate::data_plane::admin_socket;
 use crate::data_plane::http::{Answer, HttpError};
-use crate::data_plane::{CallCounters, DataPlaneError, ProxyCounters};
+use crate::data_plane::{CallCounters, DataPlaneError, HboneCounters, ProxyCounters};
 
 /// Only what [`translate`] reads: the whole list would cost the proxy several times as much.
 const STATS: &str = "/stats?format=json&usedonly&type=Counters\
     &filter=^(http\\.inbound_.*\\.downstream_rq_total\
+    |http\\.hbone.*\\.downstream_cx_upgrades_total\
+    |listener\\.hbone.*\\.ssl\\.(handshake|fail_verify_.*|connection_error)\
+    |tcp\\.plaintext.*\\.downstream_cx_total\
     |tcp\\.inbound_.*\\.downstream_cx_(total|rx_bytes_total)\
-    |cluster\\.outbound.*\\.(upstream_rq_total|upstream_rq_retry|upstream_cx_total\
+    |cluster\\.(outbound|hbone).*\\.(upstream_rq_total|upstream_rq_retry|upstream_cx_total\
     |upstream_cx_connect_fail|upstream_cx_tx_bytes_total|ssl\\.handshake))$";
 
 /// Whether the Envoy is live. A socket that is not there yet means no.
@@ -73,13 +77,27 @@ const CALLS: [(&str, Field<CallCounters>); 6] = [
     (".ssl.handshake", |call| &mut call.handshakes),
 ];
 
+/// By layer, and by the end of the counter: what came in over HBONE.
+const STREAMS: [(&str, &str, Field<HboneCounters>); 6] = [
+    ("http.", ".downstream_cx_upgrades_total", |hbone| &mut hbone.streams),
+    ("listener.", ".ssl.handshake", |hbone| &mut hbone.handshakes),
+    ("listener.", ".ssl.fail_verify_san", |hbone| &mut hbone.wrong_identity),
+    // Signed by somebody else.
+    ("listener.", ".ssl.fail_verify_error", |hbone| &mut hbone.wrong_identity),
+    ("listener.", ".ssl.fail_verify_no_cert", |hbone| &mut hbone.no_certificate),
+    ("listener.", ".ssl.connection_error", |hbone| &mut hbone.no_certificate),
+];
+
 /// A counter that is not listed was never used, so it is zero.
 fn translate(stats: &Stats) -> ProxyCounters {
     let mut counters = ProxyCounters::default();
     for Stat { name, value } in &stats.stats {
         match name.strip_prefix("cluster.") {
-            Some(stat) => count_call(&mut counters.calls, stat, *value),
-            None => count_inbound(&mut counters, name, *value),
+            Some(stat) => count_call(&mut counters, stat, *value),
+            None => {
+                count_inbound(&mut counters, name, *value);
+                count_streams(&mut counters.hbone, name, *value);
+            }
         }
     }
     counters
@@ -94,11 +112,30 @@ fn count_inbound(counters: &mut ProxyCounters, stat: &str, value: u64) {
     }
 }
 
+fn count_streams(hbone: &mut BTreeMap<String, HboneCounters>, stat: &str, value: u64) {
+    for (layer, counter, field) in STREAMS {
+        let name = stat.strip_prefix(layer).and_then(|rest| rest.strip_suffix(counter));
+        if let Some(service) = name.and_then(hbone::inbound_of) {
+            *field(hbone.entry(service.to_owned()).or_default()) += value;
+        }
+    }
+    let plaintext = stat.strip_prefix("tcp.").and_then(|s| s.strip_suffix(".downstream_cx_total"));
+    if let Some(service) = plaintext.and_then(node::plaintext_of) {
+        hbone.entry(service.to_owned()).or_default().plaintext = value;
+    }
+}
+
 /// `stat` is `<cluster>.<counter>`; neither service names nor Envoy's counters have to be free of dots.
-fn count_call(calls: &mut BTreeMap<String, CallCounters>, stat: &str, value: u64) {
+///
+/// A node's proxy has a cluster for each caller of a service: they are added up.
+fn count_call(counters: &mut ProxyCounters, stat: &str, value: u64) {
     for (suffix, field) in CALLS {
-        if let Some(callee) = stat.strip_suffix(suffix).and_then(callee_of) {
-            *field(calls.entry(callee.to_owned()).or_default()) = value;
+        let Some(cluster) = stat.strip_suffix(suffix) else { continue };
+        if let Some(callee) = callee_of(cluster) {
+            *field(counters.calls.entry(callee.to_owned()).or_default()) += value;
+        }
+        if let Some(taker) = hbone::taker_of(cluster) {
+            *field(counters.tunnels.entry(taker.to_owned()).or_default()) += value;
         }
     }
 }

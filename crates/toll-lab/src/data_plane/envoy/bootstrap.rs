@@ -6,6 +6,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::typed;
+
 /// Name of the counters for what comes in over mTLS.
 pub(super) const INBOUND_MTLS: &str = "inbound_mtls";
 
@@ -35,10 +37,22 @@ pub(super) fn callee_of(cluster: &str) -> Option<&str> {
 /// The admin interface is on a socket that only its owner and root may use: it takes no port, and no redirect
 /// meets it.
 pub(super) fn bootstrap(admin_socket: &Path, listeners: Vec<Value>, clusters: Vec<Value>) -> Value {
-    json!({
+    let is_internal = |listener: &Value| listener.get("internal_listener").is_some();
+    let extensions = listeners.iter().any(is_internal).then(internal_listeners);
+    let mut bootstrap = json!({
         "admin": {"address": {"pipe": {"path": path_text(admin_socket), "mode": 0o600}}},
         "static_resources": {"listeners": listeners, "clusters": clusters},
-    })
+    });
+    if let Some(extension) = extensions {
+        bootstrap["bootstrap_extensions"] = json!([extension]);
+    }
+    bootstrap
+}
+
+/// Lets clusters send to listeners of the same Envoy.
+fn internal_listeners() -> Value {
+    let kind = "envoy.extensions.bootstrap.internal_listener.v3.InternalListener";
+    json!({"name": "envoy.bootstrap.internal_listener", "typed_config": typed(kind, json!({}))})
 }
 
 /// A path as Envoy's configuration holds it.

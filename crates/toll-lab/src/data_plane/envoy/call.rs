@@ -1,15 +1,14 @@
 //! A service that a proxy sends to: what it speaks, and where its pods are.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
-use super::Place;
 use super::bootstrap::call_cluster;
 use super::cluster::Cluster;
 use super::listener;
 use super::tls::{self, Protocol};
 use crate::data_plane::identity::IdentityFiles;
-use crate::data_plane::{Capture, DataPlaneError, PodAddresses};
-use crate::deployment::Program;
+use crate::data_plane::{Capture, DataPlaneError, PodAddresses, Topology};
+use crate::deployment::{Deployment, Program};
 
 /// One called service and its pods.
 #[derive(Debug)]
@@ -26,14 +25,19 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// When there is no such service, it has no pod, or it is a gateway: those take the load only.
-    pub(super) fn new(at: Place<'a>, callee: &str) -> Result<Self, DataPlaneError> {
+    pub(super) fn new(
+        deployment: &'a Deployment,
+        topology: &'a Topology,
+        caller: &str,
+        callee: &str,
+    ) -> Result<Self, DataPlaneError> {
         let unknown = || DataPlaneError::PodWithoutAddresses { pod: callee.to_owned() };
-        let service = at.deployment.service(callee).ok_or_else(unknown)?;
+        let service = deployment.service(callee).ok_or_else(unknown)?;
         if service.program == Program::Gateway {
-            let (caller, gateway) = (at.service.name.clone(), callee.to_owned());
+            let (caller, gateway) = (caller.to_owned(), callee.to_owned());
             return Err(DataPlaneError::GatewayCalled { caller, gateway });
         }
-        let pods: Vec<_> = at.topology.pods.iter().filter(|pod| pod.service == callee).collect();
+        let pods: Vec<_> = topology.pods.iter().filter(|pod| pod.service == callee).collect();
         let port = pods.first().ok_or_else(unknown)?.app_port;
         Ok(Self { callee: &service.name, port, protocol: Protocol::of(service), pods })
     }
@@ -60,6 +64,21 @@ impl<'a> Call<'a> {
             Capture::Explicit => pod.inbound_port,
         });
         cluster.over(tls::upstream(identities, caller, self))
+    }
+
+    /// Hands each connection to an internal listener, which is told the pod's own port.
+    pub(super) fn internal_cluster(&self, listener: &str) -> Cluster {
+        Cluster::to_internal(&self.cluster_name(), listener, &self.addresses())
+    }
+
+    /// The pods' own ports.
+    pub(super) fn addresses(&self) -> Vec<SocketAddrV4> {
+        self.pods.iter().map(|pod| SocketAddrV4::new(pod.ip, pod.app_port)).collect()
+    }
+
+    /// The pods' addresses.
+    pub(super) fn ips(&self) -> Vec<Ipv4Addr> {
+        self.pods.iter().map(|pod| pod.ip).collect()
     }
 
     fn cluster(&self, port: impl Fn(&PodAddresses) -> u16) -> Cluster {

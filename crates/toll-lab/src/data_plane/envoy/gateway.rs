@@ -1,7 +1,8 @@
 //! Turns a gateway into the configuration of its Envoy, as Istio configures its ingress gateway.
 //!
 //! It stands in all variants: what differs between a bare one and one in a mesh is the transport socket to
-//! what it calls and, with explicit capture, the port there. Where its clients speak TLS, it has a second listener
+//! what it calls and, with explicit capture, the port there. In an ambient mesh it speaks HBONE of its own, as
+//! Istio's gateways do: nobody captures what it sends. Where its clients speak TLS, it has a second listener
 //! that only the lab's probes come to, from inside of its pod and in plaintext: they are not counted as arrivals.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -12,11 +13,14 @@ use serde_json::Value;
 use super::Place;
 use super::bootstrap::{ANY_ADDRESS, INBOUND_EDGE, INBOUND_PLAINTEXT, PROBE, bootstrap};
 use super::call::Call;
+use super::cluster::Cluster;
+use super::hbone::{Origination, Taker};
 use super::listener::{self, Direction};
 use super::tls::{self, Protocol};
 use crate::data_plane::edge::EdgeFiles;
 use crate::data_plane::identity::IdentityFiles;
 use crate::data_plane::{Capture, DataPlaneError, PodAddresses};
+use crate::deployment::DataPlane;
 
 /// The Envoy of one gateway pod.
 #[derive(Debug)]
@@ -24,10 +28,17 @@ pub(super) struct Gateway<'a> {
     pod: &'a PodAddresses,
     call: Call<'a>,
     capture: Capture,
-    /// None outside of a mesh.
-    identities: Option<IdentityFiles>,
+    upstream: Upstream<'a>,
     /// None where the load speaks plaintext.
     edge: Option<EdgeFiles>,
+}
+
+/// How it speaks to what it calls.
+#[derive(Debug)]
+enum Upstream<'a> {
+    Plaintext,
+    Mtls(IdentityFiles),
+    Hbone(IdentityFiles, Taker<'a>),
 }
 
 impl<'a> Gateway<'a> {
@@ -38,19 +49,37 @@ impl<'a> Gateway<'a> {
     pub(super) fn new(at: Place<'a>) -> Result<Self, DataPlaneError> {
         let unroutable = || DataPlaneError::GatewayRoute { gateway: at.service.name.clone() };
         let [callee] = at.service.calls.as_slice() else { return Err(unroutable()) };
-        let call = Call::new(at, callee)?;
+        let call = Call::new(at.deployment, at.topology, &at.service.name, callee)?;
         if call.protocol != Protocol::Http {
             return Err(unroutable());
         }
-        let meshed = at.deployment.data_plane.has_sidecars();
-        let identities = meshed.then(|| IdentityFiles::new(at.dir));
+        let identities = IdentityFiles::new(at.dir);
+        let upstream = match &at.deployment.data_plane {
+            DataPlane::Bare | DataPlane::Agent(_) => Upstream::Plaintext,
+            DataPlane::Sidecar { .. } => Upstream::Mtls(identities),
+            DataPlane::Ambient(_) => {
+                let taker = Taker::of_call(at.topology, callee);
+                Upstream::Hbone(identities, taker)
+            }
+        };
         let edge = at.service.tls.then(|| EdgeFiles::new(at.dir));
-        Ok(Self { pod: at.pod, call, capture: at.topology.capture, identities, edge })
+        Ok(Self { pod: at.pod, call, capture: at.topology.capture, upstream, edge })
     }
 
     /// The whole configuration.
     pub(super) fn bootstrap(&self, admin_socket: &Path) -> Value {
-        bootstrap(admin_socket, self.listeners(), vec![self.cluster()])
+        let (service, mut listeners) = (&self.pod.service, self.listeners());
+        let clusters = match &self.upstream {
+            Upstream::Plaintext => vec![self.call.plaintext_cluster()],
+            Upstream::Mtls(files) => vec![self.call.mesh_cluster(service, self.capture, files)],
+            Upstream::Hbone(files, taker) => {
+                let onward = Origination::new(files, service, &self.call, *taker);
+                listeners.push(onward.listener);
+                onward.clusters.into()
+            }
+        };
+        let clusters = clusters.into_iter().map(Cluster::build).collect();
+        bootstrap(admin_socket, listeners, clusters)
     }
 
     fn listeners(&self) -> Vec<Value> {
@@ -77,14 +106,6 @@ impl<'a> Gateway<'a> {
         let host = listener::virtual_host(self.call.callee, &["*".to_owned()], route);
         let manager = listener::http_connection_manager(Direction::Edge, stat_prefix, vec![host]);
         listener::open_chain(manager)
-    }
-
-    fn cluster(&self) -> Value {
-        match &self.identities {
-            None => self.call.plaintext_cluster(),
-            Some(files) => self.call.mesh_cluster(&self.pod.service, self.capture, files),
-        }
-        .build()
     }
 }
 

@@ -1,9 +1,11 @@
 //! Where a proxy takes connections: Envoy listeners, their filter chains, and the HTTP connection manager.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::bootstrap::{ANY_ADDRESS, path_text};
 use super::{socket_address, typed};
 use crate::data_plane::path_proof::SIDECAR_SERVER;
 
@@ -32,6 +34,65 @@ pub(super) fn listener(
         },
         "address": socket_address(address),
         "filter_chains": filter_chains,
+    })
+}
+
+/// One listener with a socket at `port` in each of these networks. `name` is also that of its counters, which
+/// Envoy would otherwise name by the address alone.
+pub(super) fn listener_in_networks(
+    name: &str,
+    direction: Direction,
+    (port, networks): (u16, &[PathBuf]),
+    filter_chains: Vec<Value>,
+) -> Value {
+    let address = SocketAddrV4::new(ANY_ADDRESS, port);
+    let mut sockets = networks.iter().map(|network| {
+        let mut socket = socket_address(address);
+        socket["socket_address"]["network_namespace_filepath"] = json!(path_text(network));
+        socket
+    });
+    let mut listener = listener(name, direction, address, filter_chains);
+    listener["stat_prefix"] = json!(name);
+    if let Some(first) = sockets.next() {
+        listener["address"] = first;
+    }
+    let others: Vec<Value> = sockets.map(|address| json!({"address": address})).collect();
+    if !others.is_empty() {
+        listener["additional_addresses"] = json!(others);
+    }
+    listener
+}
+
+/// A listener that only clusters of the same Envoy reach, by its name.
+pub(super) fn internal_listener(name: &str, filter_chains: Vec<Value>) -> Value {
+    json!({"name": name, "internal_listener": {}, "filter_chains": filter_chains})
+}
+
+/// A filter chain for connections that were meant for one of these addresses, at `port`.
+pub(super) fn destined_chain(addresses: &[Ipv4Addr], port: u16, filters: &[Value]) -> Value {
+    let prefix = |ip: &Ipv4Addr| json!({"address_prefix": ip.to_string(), "prefix_len": 32});
+    let ranges: Vec<Value> = addresses.iter().map(prefix).collect();
+    json!({
+        "filter_chain_match": {"prefix_ranges": ranges, "destination_port": port},
+        "filters": filters,
+    })
+}
+
+/// Has what leaves for this connection leave from the network that it came in by.
+///
+/// Only a string that is hashed tells the pools of upstream connections apart: with a plain one, pods would share
+/// a connection, and with it an address.
+pub(super) fn remember_network() -> Value {
+    let network = "%FILTER_STATE(envoy.network.network_namespace:PLAIN)%";
+    let kind = "envoy.extensions.filters.network.set_filter_state.v3.Config";
+    json!({
+        "name": "envoy.filters.network.set_filter_state",
+        "typed_config": typed(kind, json!({"on_new_connection": [{
+            "object_key": "envoy.network.upstream_bind_override.network_namespace",
+            "factory_key": "envoy.hashable_string",
+            "format_string": {"text_format_source": {"inline_string": network}},
+            "shared_with_upstream": "ONCE",
+        }]})),
     })
 }
 
@@ -130,12 +191,17 @@ pub(super) fn route_with_retries(cluster: &str) -> Value {
 
 /// The filters that Istio puts into every sidecar and that Envoy itself has.
 fn http_filters() -> Vec<Value> {
-    [("fault", "HTTPFault"), ("cors", "Cors"), ("router", "Router")]
-        .map(|(name, message)| {
-            let kind = format!("envoy.extensions.filters.http.{name}.v3.{message}");
-            json!({"name": format!("envoy.filters.http.{name}"), "typed_config": typed(&kind, json!({}))})
-        })
-        .to_vec()
+    vec![http_filter("fault", "HTTPFault"), http_filter("cors", "Cors"), router()]
+}
+
+/// Sends requests where their routes say.
+pub(super) fn router() -> Value {
+    http_filter("router", "Router")
+}
+
+fn http_filter(name: &str, message: &str) -> Value {
+    let kind = format!("envoy.extensions.filters.http.{name}.v3.{message}");
+    json!({"name": format!("envoy.filters.http.{name}"), "typed_config": typed(&kind, json!({}))})
 }
 
 /// Reads the address that a redirected connection was meant for.

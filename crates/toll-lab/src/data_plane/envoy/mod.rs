@@ -1,5 +1,5 @@
-//! The adapter for Envoy: from a deployment to sidecars and gateways as Istio configures them, and from Envoy's
-//! statistics back to [`ProxyCounters`](super::ProxyCounters).
+//! The adapter for Envoy: from a deployment to sidecars, gateways and waypoints as Istio configures them and to node
+//! proxies in ztunnel's place, and from Envoy's statistics back to [`ProxyCounters`](super::ProxyCounters).
 //!
 //! What real Istio adds and this leaves out: the agent beside each Envoy (about 30 MB), configuration over
 //! xDS, and the filters of Istio's own Envoy build (peer metadata, request statistics).
@@ -13,16 +13,19 @@ use serde_json::{Value, json};
 
 use super::{Capture, DataPlaneError, PodAddresses, ProxyPlan, Topology, redirect};
 use crate::Role;
-use crate::deployment::{Deployment, Mtls, Service};
+use crate::deployment::{Ambient, Deployment, Mtls, Service};
 
 mod admin;
 mod bootstrap;
 mod call;
 mod cluster;
 mod gateway;
+mod hbone;
 mod listener;
+mod node;
 mod sidecar;
 mod tls;
+mod waypoint;
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +35,12 @@ pub(super) use admin::{counters, ready};
 /// Worker threads of a sidecar: Istio's default, so that the sidecar costs what its users pay. On a machine of
 /// two cores a second thread was measured to gain nothing, and memory hardly depends on their number.
 const SIDECAR_WORKERS: Option<u32> = Some(2);
+
+/// Worker threads of a node's proxy: ztunnel's default.
+const NODE_WORKERS: Option<u32> = Some(2);
+
+/// Worker threads of a waypoint: as many as its limit of two CPUs gives it in Istio.
+const WAYPOINT_WORKERS: Option<u32> = Some(2);
 
 /// A gateway's worker threads are left to Envoy, as Istio does: one for each core that it may run on. So a
 /// gateway, which all load passes, is not the first thing to be full, and it is the same in all variants.
@@ -56,7 +65,7 @@ pub(super) struct Place<'a> {
 /// # Errors
 /// When a socket's path is too long, the topology lacks a pod or a call, or calls cannot share a port.
 pub(super) fn sidecar_plan(at: Place<'_>, mtls: Mtls) -> Result<ProxyPlan, DataPlaneError> {
-    let admin_socket = admin_socket(at)?;
+    let admin_socket = admin_socket(&at.pod.pod, at.dir)?;
     let config = sidecar::Sidecar::new(at, mtls)?.bootstrap(&admin_socket)?;
     let redirect = match at.topology.capture {
         Capture::Transparent(bypass) => {
@@ -64,7 +73,8 @@ pub(super) fn sidecar_plan(at: Place<'_>, mtls: Mtls) -> Result<ProxyPlan, DataP
         }
         Capture::Explicit => None,
     };
-    let plan = proxy_plan(at, Role::Sidecar, &config, SIDECAR_WORKERS, admin_socket)?;
+    let pod = (Role::Sidecar, at.pod.pod.as_str());
+    let plan = proxy_plan(pod, at.dir, &config, SIDECAR_WORKERS, admin_socket)?;
     Ok(ProxyPlan { redirect, ..plan })
 }
 
@@ -73,32 +83,63 @@ pub(super) fn sidecar_plan(at: Place<'_>, mtls: Mtls) -> Result<ProxyPlan, DataP
 /// # Errors
 /// When a socket's path is too long, or the topology lacks what the gateway calls.
 pub(super) fn gateway_plan(at: Place<'_>) -> Result<ProxyPlan, DataPlaneError> {
-    let admin_socket = admin_socket(at)?;
+    let admin_socket = admin_socket(&at.pod.pod, at.dir)?;
     let config = gateway::Gateway::new(at)?.bootstrap(&admin_socket);
-    proxy_plan(at, Role::Gateway, &config, GATEWAY_WORKERS, admin_socket)
+    let pod = (Role::Gateway, at.pod.pod.as_str());
+    proxy_plan(pod, at.dir, &config, GATEWAY_WORKERS, admin_socket)
+}
+
+/// The Envoys on the nodes, in their order, then that of the waypoint if there is one.
+///
+/// # Errors
+/// When a socket's path is too long, the topology lacks a pod that is called, or a gateway is called.
+pub(super) fn ambient_plans(
+    deployment: &Deployment,
+    ambient: &Ambient,
+    topology: &Topology,
+    dir: &Path,
+) -> Result<Vec<ProxyPlan>, DataPlaneError> {
+    let node = |(index, name): (usize, &str)| {
+        let admin_socket = admin_socket(name, dir)?;
+        let node = node::Node::new(deployment, topology, index, ambient.mtls, dir)?;
+        let config = node.bootstrap(&admin_socket);
+        let pod = (Role::NodeProxy, name);
+        let plan = proxy_plan(pod, dir, &config, NODE_WORKERS, admin_socket)?;
+        Ok(ProxyPlan { networks: node.pods(), ..plan })
+    };
+    let waypoint = |name: &str| {
+        let admin_socket = admin_socket(name, dir)?;
+        let waypoint = waypoint::Waypoint::new(deployment, topology, name, dir)?;
+        let config = waypoint.bootstrap(&admin_socket);
+        proxy_plan((Role::Waypoint, name), dir, &config, WAYPOINT_WORKERS, admin_socket)
+    };
+    let nodes = topology.nodes.iter().map(|node| node.name.as_str()).enumerate().map(node);
+    let waypoint = topology.waypoint.iter().map(|pod| waypoint(&pod.pod));
+    nodes.chain(waypoint).collect()
 }
 
 fn proxy_plan(
-    at: Place<'_>,
-    role: Role,
+    (role, pod): (Role, &str),
+    dir: &Path,
     config: &Value,
     workers: Option<u32>,
     admin_socket: PathBuf,
 ) -> Result<ProxyPlan, DataPlaneError> {
-    let config_name = format!("{}.envoy.yaml", at.pod.pod);
+    let config_name = format!("{pod}.envoy.yaml");
     Ok(ProxyPlan {
-        pod: at.pod.pod.clone(),
+        pod: pod.to_owned(),
         role,
         config: serde_saphyr::to_string(config).map_err(DataPlaneError::Unwritable)?,
         redirect: None,
-        args: arguments(workers, &at.dir.join(&config_name)),
+        networks: Vec::new(),
+        args: arguments(workers, &dir.join(&config_name)),
         config_name,
         admin_socket,
     })
 }
 
-fn admin_socket(at: Place<'_>) -> Result<PathBuf, DataPlaneError> {
-    let path = at.dir.join(format!("{}.admin.sock", at.pod.pod));
+fn admin_socket(pod: &str, dir: &Path) -> Result<PathBuf, DataPlaneError> {
+    let path = dir.join(format!("{pod}.admin.sock"));
     let length = path.as_os_str().as_bytes().len();
     if length > LONGEST_SOCKET_PATH {
         let limit = LONGEST_SOCKET_PATH;

@@ -46,7 +46,7 @@ impl<'a> Sidecar<'a> {
         let mut calls: Vec<Call<'a>> = Vec::new();
         for name in &at.service.calls {
             if calls.iter().all(|call| call.callee != *name) {
-                calls.push(Call::new(at, name)?);
+                calls.push(Call::new(at.deployment, at.topology, &at.service.name, name)?);
             }
         }
         Ok(Self {

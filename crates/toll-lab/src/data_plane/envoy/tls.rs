@@ -55,13 +55,7 @@ impl Protocol {
 /// Accepts any service of the trust domain, and nobody without a certificate.
 pub(super) fn downstream(files: &IdentityFiles, service: &str, protocol: Protocol) -> Value {
     let anyone = json!({"prefix": format!("spiffe://{TRUST_DOMAIN}/")});
-    transport_socket(
-        "DownstreamTlsContext",
-        json!({
-            "require_client_certificate": true,
-            "common_tls_context": common(files, service, protocol.accepted_alpn(), anyone),
-        }),
-    )
+    server(common(files, service, protocol.accepted_alpn(), &[anyone]))
 }
 
 /// Shows the gateway's own certificate to anybody.
@@ -79,17 +73,45 @@ pub(super) fn edge(files: &EdgeFiles, gateway: &str) -> Value {
 
 /// Connects as `caller` to exactly the called service.
 pub(super) fn upstream(files: &IdentityFiles, caller: &str, call: &Call<'_>) -> Value {
-    let exactly = json!({"exact": spiffe_id(call.callee)});
+    let exactly = [exactly(call.callee)];
     transport_socket(
         "UpstreamTlsContext",
         json!({
             "sni": format!("outbound_.{}_._.{}", call.port, call.callee),
-            "common_tls_context": common(files, caller, call.protocol.offered_alpn(), exactly),
+            "common_tls_context": common(files, caller, call.protocol.offered_alpn(), &exactly),
         }),
     )
 }
 
-fn common(files: &IdentityFiles, service: &str, alpn: &[&str], peer: Value) -> Value {
+/// Takes connections of exactly these services, as ztunnel does: HTTP/2 over TLS 1.3.
+pub(super) fn hbone_server(files: &IdentityFiles, service: &str, callers: &[&str]) -> Value {
+    let callers: Vec<Value> = callers.iter().map(|caller| exactly(caller)).collect();
+    server(latest(common(files, service, &["h2"], &callers)))
+}
+
+/// Connects as `caller` to exactly this service or waypoint.
+pub(super) fn hbone_client(files: &IdentityFiles, caller: &str, taker: &str) -> Value {
+    let common = latest(common(files, caller, &["h2"], &[exactly(taker)]));
+    transport_socket("UpstreamTlsContext", json!({"common_tls_context": common}))
+}
+
+fn exactly(service: &str) -> Value {
+    json!({"exact": spiffe_id(service)})
+}
+
+fn latest(mut common: Value) -> Value {
+    common["tls_params"]["tls_minimum_protocol_version"] = json!("TLSv1_3");
+    common
+}
+
+fn server(common: Value) -> Value {
+    let fields = json!({"require_client_certificate": true, "common_tls_context": common});
+    transport_socket("DownstreamTlsContext", fields)
+}
+
+fn common(files: &IdentityFiles, service: &str, alpn: &[&str], peers: &[Value]) -> Value {
+    let peer = |matcher: &Value| json!({"san_type": "URI", "matcher": matcher});
+    let peers: Vec<Value> = peers.iter().map(peer).collect();
     json!({
         "alpn_protocols": alpn,
         "tls_params": tls_params(),
@@ -99,7 +121,7 @@ fn common(files: &IdentityFiles, service: &str, alpn: &[&str], peer: Value) -> V
         }],
         "validation_context": {
             "trusted_ca": {"filename": path_text(&files.authority())},
-            "match_typed_subject_alt_names": [{"san_type": "URI", "matcher": peer}],
+            "match_typed_subject_alt_names": peers,
         },
     })
 }
