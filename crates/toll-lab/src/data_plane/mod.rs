@@ -35,7 +35,8 @@ pub(crate) use edge::issue_edge;
 pub(crate) use error::DataPlaneError;
 pub(crate) use identity::issue_identities;
 pub(crate) use path_proof::{
-    DatabaseSight, Jvm, Occupants, Sight, Window, Wire, prove_agent, prove_bare, prove_sidecars,
+    DatabaseSight, Jvm, Occupants, Outsider, Sight, Window, Wire, prove_agent, prove_ambient,
+    prove_bare, prove_sidecars,
 };
 pub(crate) use probe::{PathReport, Plaintext, Walk};
 

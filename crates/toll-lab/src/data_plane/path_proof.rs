@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use super::collector::SpanWindow;
 use super::probe::{PathReport, Plaintext, Walk};
 use super::{Capture, ProxyCounters, Topology};
-use crate::deployment::{Deployment, Program, Service};
+use crate::deployment::{Ambient, Deployment, Program, Service};
 use crate::proof::{Claim, Proof, Traffic};
 
 mod agent;
+mod ambient;
 mod bare;
 mod claims;
 mod crossing;
@@ -26,7 +27,9 @@ mod own_counts;
 mod sidecar;
 mod spans;
 mod trace;
+mod wire;
 
+use ambient::Mesh;
 use claims::at_both_ends;
 use database::Databases;
 use expected::Expected;
@@ -124,7 +127,11 @@ impl Window<'_> {
     /// By how much the counters of a service's proxies rose, those of all its pods added up; none when a reading
     /// is missing or a proxy was restarted.
     fn growth(&self, service: &str, pick: impl Fn(&ProxyCounters) -> u64) -> Option<u64> {
-        let pods = self.pods_of(service);
+        self.growth_in(&self.pods_of(service), pick)
+    }
+
+    /// The same for the proxies in these pods.
+    fn growth_in(&self, pods: &[String], pick: impl Fn(&ProxyCounters) -> u64) -> Option<u64> {
         if pods.is_empty() {
             return None;
         }
@@ -137,9 +144,18 @@ impl Window<'_> {
         pick(after).checked_sub(pick(before))
     }
 
+    /// Requests that a pod of nginx has answered in the window; none when a reading is missing.
+    fn served(&self, pod: &str) -> Option<u64> {
+        self.after.served.get(pod)?.checked_sub(*self.before.served.get(pod)?)
+    }
+
     /// What a service's proxies have counted since their start, up to the end of the window.
     fn total(&self, service: &str, pick: impl Fn(&ProxyCounters) -> u64) -> u64 {
-        let pods = self.pods_of(service);
+        self.total_in(&self.pods_of(service), pick)
+    }
+
+    /// The same for the proxies in these pods.
+    fn total_in(&self, pods: &[String], pick: impl Fn(&ProxyCounters) -> u64) -> u64 {
         pods.iter().filter_map(|pod| self.after.counters.get(pod)).map(pick).sum()
     }
 
@@ -185,6 +201,7 @@ pub(crate) fn prove_sidecars(seen: &Window<'_>, plaintext: &BTreeMap<String, Pla
     }
     claims.extend(traces.claims);
     claims.extend(databases.claims());
+    claims.extend(wire::no_hbone(seen));
     claims.extend(sidecar::plaintext_claims(seen.deployment, plaintext));
     let left_out = [traces.left_out, not_asked, databases.left_out(), uncrossed].concat();
     Proof { claims, left_out, traversals, spans: None }
@@ -224,6 +241,40 @@ pub(crate) fn prove_agent(seen: &Window<'_>, topology: &Topology, jar: &Path) ->
     }
 }
 
+/// What became of probes from outside of the mesh, by the name of the pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Outsider {
+    /// A plaintext request to the pod's program.
+    pub plaintext: BTreeMap<String, Plaintext>,
+    /// TLS without a certificate to the port of HBONE.
+    pub uncertified: BTreeMap<String, Plaintext>,
+}
+
+/// Proves that no plaintext left a pod, and that every request went through the node proxies, in HBONE between
+/// those who may call each other.
+pub(crate) fn prove_ambient(
+    seen: &Window<'_>,
+    topology: &Topology,
+    ambient: &Ambient,
+    outsider: &Outsider,
+) -> Proof {
+    let expected = Expected::new(seen);
+    let mesh = Mesh { seen, topology, ambient, expected: &expected };
+    let traces = Traces::judge(seen, |hop| mesh.hop_claims(hop));
+    let databases = Databases::carried(seen, &expected);
+    // First, as reports show the first claims.
+    let mut claims = wire::hbone_alone(seen);
+    claims.extend(mesh.claims());
+    let (own, not_asked) = own_counts::judge(seen, &expected, &traces.reporting, mesh.mark());
+    claims.extend(own);
+    claims.extend(at_both_ends(seen, |sight| bare::occupant_claims(seen, sight)));
+    claims.extend(traces.claims);
+    claims.extend(databases.claims());
+    claims.extend(mesh.outsider_claims(outsider));
+    let left_out = [traces.left_out, not_asked, databases.left_out()].concat();
+    Proof { claims, left_out, traversals: Vec::new(), spans: None }
+}
+
 fn without_sidecars(seen: &Window<'_>, topology: &Topology) -> Proof {
     let expected = Expected::new(seen);
     let traces = Traces::judge(seen, |hop| bare::hop_claims(seen, hop, topology).into());
@@ -237,6 +288,7 @@ fn without_sidecars(seen: &Window<'_>, topology: &Topology) -> Proof {
     claims.extend(at_both_ends(seen, |sight| bare::network_claims(seen, sight)));
     claims.extend(traces.claims);
     claims.extend(databases.claims());
+    claims.extend(wire::no_hbone(seen));
     let mut left_out = [traces.left_out, not_asked, databases.left_out(), unknown].concat();
     if topology.capture == Capture::Explicit {
         left_out.push(bare::SHARED_NETWORK.to_owned());
@@ -255,8 +307,7 @@ fn either(judged: Result<Claim, String>) -> (Vec<Claim>, Vec<String>) {
 /// How the proxies of a service are called in claims.
 fn proxies_of(service: &Service) -> String {
     let kind = if service.program.takes_sidecar() { "sidecar" } else { "gateway" };
-    let several = if service.replicas > 1 { "s" } else { "" };
-    format!("{} {kind}{several}", service.name)
+    claims::counted(kind, service)
 }
 
 fn distinct<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {

@@ -55,6 +55,8 @@ pub(crate) enum Plaintext {
     Answered(u16),
     /// The connection was accepted, then closed without an answer.
     Closed,
+    /// Nobody listens there.
+    Refused,
     /// No connection, or no answer in time; proves nothing.
     Unclear(String),
 }

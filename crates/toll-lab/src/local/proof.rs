@@ -260,6 +260,7 @@ fn plaintext(answer: &Answer) -> Plaintext {
         // A database's answer has no status.
         (Outcome::Answered, status) => Plaintext::Answered(status.unwrap_or(0)),
         (Outcome::Reset | Outcome::Closed, _) => Plaintext::Closed,
+        (Outcome::Refused, _) => Plaintext::Refused,
         (outcome, _) => Plaintext::Unclear(format!("{outcome:?}").to_lowercase()),
     }
 }
@@ -295,7 +296,7 @@ mod tests {
             })
         };
         assert_eq!(outcome(Outcome::Reset), Plaintext::Closed);
-        assert_eq!(outcome(Outcome::Refused), Plaintext::Unclear("refused".into()));
+        assert_eq!(outcome(Outcome::Refused), Plaintext::Refused);
         assert_eq!(outcome(Outcome::Timeout), Plaintext::Unclear("timeout".into()));
     }
 }

@@ -1,10 +1,13 @@
 //! What shows that nobody stands in a bare path: addresses, headers, firewall rules and who runs in the pods.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+use super::claims::{OfPod, pods_claim, pods_of};
 use super::trace::{Hop, peer_claim, server_claim};
-use super::{Occupants, SIDECAR_SERVER, Sight, Window};
+use super::{SIDECAR_SERVER, Sight, Window};
 use crate::data_plane::Topology;
+use crate::deployment::Service;
 use crate::proof::Claim;
 
 /// What a lab without namespaces cannot prove of a bare path.
@@ -21,13 +24,18 @@ const GATEWAY_HEADERS: [&str; 5] =
 /// What one arrival of the probe at a service shows.
 pub(super) fn hop_claims(seen: &Window<'_>, hop: &Hop<'_>, topology: &Topology) -> [Claim; 2] {
     let sources = sources_of(hop.caller, topology);
+    [header_claim(seen, hop), peer_claim(hop, &sources, "the caller's own")]
+}
+
+/// That the request has no header that only proxies which read HTTP add.
+pub(super) fn header_claim(seen: &Window<'_>, hop: &Hop<'_>) -> Claim {
     let gateways: &[&str] = match seen.bears_gateway_headers(&hop.report.service) {
         true => &GATEWAY_HEADERS,
         // Services hand it on, so that it tells nothing of the hop that it came over.
         false if seen.is_behind_gateway() => &["x-request-id"],
         false => &[],
     };
-    [no_proxy_headers(hop, gateways), peer_claim(hop, &sources, "the caller's own")]
+    no_proxy_headers(hop, gateways)
 }
 
 /// Where the connections of a service, or of the load, come from.
@@ -38,37 +46,59 @@ pub(super) fn sources_of(caller: Option<&str>, topology: &Topology) -> Vec<Ipv4A
 
 /// Who could stand in a bare path at one instant.
 pub(super) fn network_claims(seen: &Window<'_>, sight: &Sight) -> Vec<Claim> {
-    let occupants = sight.occupants.iter().map(|(pod, occupants)| only_its_own(pod, occupants));
-    let rules = sight.rules.iter().map(|(pod, rules)| no_redirect(pod, rules));
+    let rules = seen.deployment.services.iter().filter_map(|s| no_redirect(seen, sight, s));
     let server = server_claim(&sight.walk, "no sidecar's", |is| is != Some(SIDECAR_SERVER));
     let server = (!seen.is_behind_gateway()).then_some(server);
-    occupants.chain(rules).chain(server).collect()
+    occupant_claims(seen, sight).into_iter().chain(rules).chain(server).collect()
 }
 
-fn only_its_own(pod: &str, occupants: &Occupants) -> Claim {
-    Claim {
-        claim: format!("{pod} pod: no program but its own runs in its network"),
-        expected: "only its own".to_owned(),
-        seen: match (occupants.own, occupants.foreign.as_slice()) {
+/// That no service shares its pods with another program.
+pub(super) fn occupant_claims(seen: &Window<'_>, sight: &Sight) -> Vec<Claim> {
+    let claim = |service| only_its_own(seen, sight, service);
+    seen.deployment.services.iter().filter_map(claim).collect()
+}
+
+fn only_its_own(seen: &Window<'_>, sight: &Sight, service: &Service) -> Option<Claim> {
+    let what = if service.replicas > 1 { "each of their networks" } else { "its network" };
+    let claim = format!("{}: no program but its own runs in {what}", pods_of(service));
+    let pods = each_pod(seen, service, &sight.occupants, |occupants| {
+        let text = match (occupants.own, occupants.foreign.as_slice()) {
             (true, []) => "only its own".to_owned(),
             (false, []) => "not even its own".to_owned(),
             (_, foreign) => foreign.join(", "),
-        },
-        holds: occupants.own && occupants.foreign.is_empty(),
-    }
+        };
+        (text, occupants.own && occupants.foreign.is_empty())
+    })?;
+    Some(pods_claim(claim, "only its own".to_owned(), &pods))
 }
 
-fn no_redirect(pod: &str, rules: &str) -> Claim {
-    let redirects = rules.lines().filter(|line| diverts(line)).count();
-    Claim {
-        claim: format!("{pod} pod: no firewall rule redirects its traffic"),
-        expected: "no such rule".to_owned(),
-        seen: match redirects {
-            0 => "no such rule".to_owned(),
-            n => format!("{n} such rules"),
-        },
-        holds: redirects == 0,
-    }
+fn no_redirect(seen: &Window<'_>, sight: &Sight, service: &Service) -> Option<Claim> {
+    let whose = if service.replicas > 1 { "their" } else { "its" };
+    let claim = format!("{}: no firewall rule redirects {whose} traffic", pods_of(service));
+    let pods = each_pod(seen, service, &sight.rules, |rules| {
+        match rules.lines().filter(|line| diverts(line)).count() {
+            0 => ("no such rule".to_owned(), true),
+            n => (format!("{n} such rules"), false),
+        }
+    })?;
+    Some(pods_claim(claim, "no such rule".to_owned(), &pods))
+}
+
+/// What each pod of a service shows; none where none was looked at.
+fn each_pod<T>(
+    seen: &Window<'_>,
+    service: &Service,
+    sights: &BTreeMap<String, T>,
+    judge: impl Fn(&T) -> (String, bool),
+) -> Option<Vec<OfPod>> {
+    let pods = seen.pods_of(&service.name);
+    pods.iter().find(|pod| sights.contains_key(*pod))?;
+    let look = |pod: String| {
+        let unseen = || ("not looked at".to_owned(), false);
+        let (seen, holds) = sights.get(&pod).map_or_else(unseen, &judge);
+        OfPod { pod, seen, holds }
+    };
+    Some(pods.into_iter().map(look).collect())
 }
 
 /// Whether a rule, as `nft list ruleset` writes it, sends packets elsewhere.

@@ -2,6 +2,7 @@
 
 use super::expected::Bounds;
 use super::{Sight, Window};
+use crate::deployment::Service;
 use crate::proof::Claim;
 
 /// A count that must lie within its bounds.
@@ -50,4 +51,56 @@ fn merge(early: &mut Claim, late: Claim) {
         early.seen = format!("{} before the load, {} after it", early.seen, late.seen);
     }
     early.holds &= late.holds;
+}
+
+/// What was seen of one pod of a service.
+pub(super) struct OfPod {
+    pub pod: String,
+    pub seen: String,
+    pub holds: bool,
+}
+
+/// Pods that a claim names one by one before it only counts the rest.
+const NAMED: usize = 3;
+
+/// One claim for all pods of a service, that holds if it holds of each; it names those that fail.
+pub(super) fn pods_claim(claim: String, expected: String, pods: &[OfPod]) -> Claim {
+    let holds = !pods.is_empty() && pods.iter().all(|pod| pod.holds);
+    let alike = pods.windows(2).all(|two| two[0].seen == two[1].seen);
+    let seen = match pods.first() {
+        None => "no pod".to_owned(),
+        Some(first) if alike => first.seen.clone(),
+        Some(_) => named(pods, holds),
+    };
+    Claim { claim, expected, seen, holds }
+}
+
+/// For instance `nginx-7: an answer with status 200; 89 others as expected`.
+fn named(pods: &[OfPod], all_hold: bool) -> String {
+    let told: Vec<&OfPod> = pods.iter().filter(|pod| all_hold || !pod.holds).collect();
+    let mut texts: Vec<String> =
+        told.iter().take(NAMED).map(|pod| format!("{}: {}", pod.pod, pod.seen)).collect();
+    match told.len().saturating_sub(NAMED) {
+        0 => {}
+        more if all_hold => texts.push(format!("and {more} more")),
+        more => texts.push(format!("{more} more that fail")),
+    }
+    match pods.len() - told.len() {
+        0 => {}
+        others => texts.push(format!("{others} as expected")),
+    }
+    texts.join("; ")
+}
+
+/// `client pod`, or `nginx pods (90)`.
+pub(super) fn pods_of(service: &Service) -> String {
+    counted("pod", service)
+}
+
+/// `client sidecar`, or `nginx sidecars (90)`.
+pub(super) fn counted(kind: &str, service: &Service) -> String {
+    match service.replicas {
+        0 | 1 => format!("{} {kind}", service.name),
+        many => format!("{} {kind}s ({many})", service.name),
+    }
 }

@@ -57,6 +57,11 @@ impl<'a> Databases<'a> {
         Self(databases(seen).map(alone).collect())
     }
 
+    /// Behind node proxies, which carry connections unread.
+    pub(super) fn carried(seen: &Window<'a>, expected: &Expected<'_>) -> Self {
+        Self(databases(seen).map(|service| of_the_server(seen, expected, service)).collect())
+    }
+
     pub(super) fn of(&self, name: &str) -> Option<&Judged<'a>> {
         self.0.iter().find(|judged| judged.name == name)
     }

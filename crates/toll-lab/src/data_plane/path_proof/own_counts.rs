@@ -1,11 +1,12 @@
-//! What built-in services count themselves: all requests that they got, and those that bore a proxy's mark.
+//! What the programs count themselves: built-in services all requests that they got and those that bore a proxy's
+//! mark, nginx what it has answered.
 
 use super::Window;
-use super::claims::count_claim;
+use super::claims::{OfPod, count_claim, pods_claim};
 use super::crossing::inbound;
 use super::expected::{Bounds, Expected};
 use crate::data_plane::probe::PathReport;
-use crate::deployment::Service;
+use crate::deployment::{Program, Service};
 use crate::proof::Claim;
 
 /// A service with several pods is expected to use all of them when each should get this many requests.
@@ -15,6 +16,8 @@ const FAIR_SHARE: u64 = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     OfSidecar,
+    /// A proxy that reads HTTP, and stands where services call each other.
+    OfWaypoint,
     OfNobody,
 }
 
@@ -28,7 +31,7 @@ pub(super) fn judge(
     let services = reporting.iter().filter_map(|name| seen.deployment.service(name));
     let (asked, silent): (Vec<&Service>, Vec<&Service>) =
         services.partition(|service| can_be_asked(seen, &service.name));
-    let mut claims = Vec::new();
+    let mut claims = served_claims(seen, expected);
     for service in asked {
         claims.push(got_claim(seen, expected, service));
         claims.push(mark_claim(seen, service, mark));
@@ -67,10 +70,11 @@ fn mark_claim(seen: &Window<'_>, service: &Service, mark: Mark) -> Claim {
     let (what, bounds, count) = match mark {
         Mark::OfSidecar if from_load => ("every request bore the mark of a sidecar", all, marked),
         Mark::OfSidecar => ("every request bore its caller's certificate", all, certified),
-        Mark::OfNobody if seen.bears_gateway_headers(name) => {
+        Mark::OfWaypoint if !from_load => ("every request bore the mark of a proxy", all, marked),
+        Mark::OfWaypoint | Mark::OfNobody if seen.bears_gateway_headers(name) => {
             ("no request bore a caller's certificate", none, certified)
         }
-        Mark::OfNobody => ("no request bore the mark of a proxy", none, marked),
+        Mark::OfWaypoint | Mark::OfNobody => ("no request bore the mark of a proxy", none, marked),
     };
     count_claim(format!("{name}: {what}"), bounds, count)
 }
@@ -88,26 +92,46 @@ fn each_pod_claim(seen: &Window<'_>, expected: &Expected<'_>, service: &Service)
         return None;
     }
     let pods = seen.pods_of(&service.name);
-    let proxied = pods.iter().any(|pod| seen.after.counters.contains_key(pod));
-    if !proxied && !can_be_asked(seen, &service.name) {
-        return None;
+    let share = share_by(seen, service, &pods)?;
+    let pods: Vec<OfPod> = pods
+        .into_iter()
+        .map(|pod| {
+            let count = share(&pod);
+            let text = count.map_or("no counters".to_owned(), |count| count.to_string());
+            OfPod { seen: text, holds: count.is_some_and(|count| count > 0), pod }
+        })
+        .collect();
+    let claim = format!("{}: each of its {} pods got requests", service.name, pods.len());
+    Some(pods_claim(claim, "at least 1 each".to_owned(), &pods))
+}
+
+/// How the requests that one pod got are known: by its proxy, by nginx or by the service itself; none when nobody
+/// tells.
+fn share_by<'a>(
+    seen: &'a Window<'_>,
+    service: &'a Service,
+    pods: &[String],
+) -> Option<Box<dyn Fn(&str) -> Option<u64> + 'a>> {
+    if pods.iter().any(|pod| seen.after.counters.contains_key(pod)) {
+        return Some(Box::new(|pod| seen.pod_growth(pod, inbound)));
     }
-    let share = |pod: &String| match proxied {
-        true => seen.pod_growth(pod, inbound),
-        false => pod_growth(seen, service, pod, |report| report.requests),
+    if matches!(service.program, Program::Nginx(_)) {
+        return Some(Box::new(|pod| seen.served(pod)));
+    }
+    let own = |pod: &str| pod_growth(seen, service, pod, |report| report.requests);
+    can_be_asked(seen, &service.name).then(|| Box::new(own) as Box<_>)
+}
+
+/// What nginx itself has counted, in any variant.
+fn served_claims(seen: &Window<'_>, expected: &Expected<'_>) -> Vec<Claim> {
+    let is_nginx = |service: &&Service| matches!(service.program, Program::Nginx(_));
+    let claim = |service: &Service| {
+        let pods = seen.pods_of(&service.name);
+        let counted = pods.iter().map(|pod| seen.served(pod)).sum();
+        let claim = format!("{}: nginx answered exactly the requests that were sent", service.name);
+        count_claim(claim, expected.arrivals(&service.name), counted)
     };
-    let shares: Vec<Option<u64>> = pods.iter().map(share).collect();
-    let text = |(pod, share): (&String, &Option<u64>)| match share {
-        Some(count) => format!("{pod} {count}"),
-        None => format!("{pod} no counters"),
-    };
-    let seen: Vec<String> = pods.iter().zip(&shares).map(text).collect();
-    Some(Claim {
-        claim: format!("{}: each of its {} pods got requests", service.name, pods.len()),
-        expected: "at least 1 each".to_owned(),
-        seen: seen.join(", "),
-        holds: shares.iter().all(|share| share.is_some_and(|count| count > 0)),
-    })
+    seen.deployment.services.iter().filter(is_nginx).map(claim).collect()
 }
 
 /// By how much a service's own count rose, its pods added up; none without two reports or after a restart.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::claims::count_claim;
+use super::claims::{OfPod, count_claim, pods_claim};
 use super::expected::{Bounds, Expected};
 use super::trace::{Hop, peer_claim, server_claim};
 use super::{SIDECAR_SERVER, SIDECAR_SOURCE, Window, distinct, proxies_of};
-use crate::data_plane::ProxyCounters;
 use crate::data_plane::identity::spiffe_id;
 use crate::data_plane::probe::{Plaintext, Walk};
+use crate::data_plane::{CallCounters, ProxyCounters};
 use crate::deployment::{DataPlane, Deployment, Mtls, Service};
 use crate::proof::Claim;
 
@@ -59,16 +59,25 @@ fn call_claims(
     claims
 }
 
-/// Judged since the proxy's start: connections that a window uses may be older than it.
 pub(super) fn handshake_claim(seen: &Window<'_>, caller: &str, callee: &str) -> Claim {
-    let total = |pick: fn(&ProxyCounters, &str) -> u64| seen.total(caller, |c| pick(c, callee));
-    let tried = total(|c, callee| c.call(callee).connections);
-    let made = tried.saturating_sub(total(|c, callee| c.call(callee).failed_connections));
-    let handshakes = total(|c, callee| c.call(callee).handshakes);
     let by_gateway = seen.deployment.service(caller).is_some_and(|s| !s.program.takes_sidecar());
     let whose = if by_gateway { "from the gateway to the sidecar" } else { "between the sidecars" };
+    let claim = format!("{caller} to {callee}: every connection {whose} is TLS");
+    tls_claim(seen, &seen.pods_of(caller), claim, |c| c.call(callee))
+}
+
+/// Judged since the proxies' start: connections that a window uses may be older than it.
+pub(super) fn tls_claim(
+    seen: &Window<'_>,
+    pods: &[String],
+    claim: String,
+    pick: impl Fn(&ProxyCounters) -> CallCounters,
+) -> Claim {
+    let total = |field: fn(CallCounters) -> u64| seen.total_in(pods, |c| field(pick(c)));
+    let made = total(|call| call.connections).saturating_sub(total(|call| call.failed_connections));
+    let handshakes = total(|call| call.handshakes);
     Claim {
-        claim: format!("{caller} to {callee}: every connection {whose} is TLS"),
+        claim,
         expected: "at least one handshake, and no connection without one".to_owned(),
         seen: format!("{handshakes} handshakes on {made} connections"),
         holds: handshakes >= 1 && handshakes >= made,
@@ -110,30 +119,60 @@ pub(super) fn plaintext_claims(
         return Vec::new();
     };
     let behind =
-        |service: &Service| service.program.takes_sidecar() && service.name != deployment.entry;
-    let pods = deployment.pods().into_iter().filter(|(_, service)| behind(service));
-    pods.map(|(pod, _)| plaintext_claim(mtls, &pod, outcomes.get(&pod))).collect()
+        |service: &&Service| service.program.takes_sidecar() && service.name != deployment.entry;
+    let claim = |service: &Service| {
+        let claim = format!("{} {}", proxies_of(service), does(service, mtls));
+        let (expected, holds): (_, fn(&Plaintext) -> bool) = match mtls {
+            Mtls::Strict => (CLOSED, |outcome| *outcome == Plaintext::Closed),
+            Mtls::Permissive => (AN_ANSWER, |outcome| matches!(outcome, Plaintext::Answered(_))),
+        };
+        outsider_claim(deployment, service, claim, expected, outcomes, holds)
+    };
+    deployment.services.iter().filter(behind).map(claim).collect()
 }
 
-fn plaintext_claim(mtls: Mtls, pod: &str, outcome: Option<&Plaintext>) -> Claim {
-    let (does, holds) = match mtls {
-        Mtls::Strict => ("refuses", matches!(outcome, Some(Plaintext::Closed))),
-        Mtls::Permissive => ("answers", matches!(outcome, Some(Plaintext::Answered(_)))),
+/// What the proxies of a service do to plaintext.
+pub(super) fn does(service: &Service, mtls: Mtls) -> &'static str {
+    match (mtls, service.replicas > 1) {
+        (Mtls::Strict, false) => "refuses plaintext from outside of the mesh",
+        (Mtls::Strict, true) => "refuse plaintext from outside of the mesh",
+        (Mtls::Permissive, false) => "answers plaintext from outside of the mesh",
+        (Mtls::Permissive, true) => "answer plaintext from outside of the mesh",
+    }
+}
+
+/// What became of probes from outside of the mesh, to all pods of a service.
+pub(super) fn outsider_claim(
+    deployment: &Deployment,
+    service: &Service,
+    claim: String,
+    expected: &str,
+    outcomes: &BTreeMap<String, Plaintext>,
+    holds: fn(&Plaintext) -> bool,
+) -> Claim {
+    let of_pod = |pod: String| {
+        let outcome = outcomes.get(&pod);
+        OfPod { pod, seen: outcome_text(outcome), holds: outcome.is_some_and(holds) }
     };
-    Claim {
-        claim: format!("{pod} sidecar {does} plaintext from outside of the mesh"),
-        expected: match mtls {
-            Mtls::Strict => "connection closed without an answer".to_owned(),
-            Mtls::Permissive => "an answer".to_owned(),
-        },
-        seen: match outcome {
-            // A database answers with a byte, which is no status.
-            Some(Plaintext::Answered(0..100)) => "an answer".to_owned(),
-            Some(Plaintext::Answered(status)) => format!("an answer with status {status}"),
-            Some(Plaintext::Closed) => "connection closed without an answer".to_owned(),
-            Some(Plaintext::Unclear(why)) => format!("unclear: {why}"),
-            None => "not tried".to_owned(),
-        },
-        holds,
+    let pods = deployment.pods().into_iter().filter(|(_, of)| of.name == service.name);
+    let pods: Vec<OfPod> = pods.map(|(pod, _)| of_pod(pod)).collect();
+    pods_claim(claim, expected.to_owned(), &pods)
+}
+
+/// What a sidecar leaves of a connection that it refuses.
+pub(super) const CLOSED: &str = "connection closed without an answer";
+
+/// What a permissive proxy lets through.
+pub(super) const AN_ANSWER: &str = "an answer";
+
+fn outcome_text(outcome: Option<&Plaintext>) -> String {
+    match outcome {
+        // A database answers with a byte, which is no status.
+        Some(Plaintext::Answered(0..100)) => AN_ANSWER.to_owned(),
+        Some(Plaintext::Answered(status)) => format!("an answer with status {status}"),
+        Some(Plaintext::Closed) => CLOSED.to_owned(),
+        Some(Plaintext::Refused) => "connection refused".to_owned(),
+        Some(Plaintext::Unclear(why)) => format!("unclear: {why}"),
+        None => "not tried".to_owned(),
     }
 }

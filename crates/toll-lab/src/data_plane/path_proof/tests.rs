@@ -8,7 +8,9 @@ use crate::deployment::{DataPlane, Mtls};
 use crate::fixture::{chain, in_mesh};
 
 mod agent;
+mod ambient;
 mod customer;
+mod replicas;
 
 const REQUESTS: u64 = 1000;
 

@@ -529,7 +529,7 @@ fn pods_of_one_service_are_added_up_in_both_variants() {
         let seen = replicated(deployment);
         assert_eq!(seen.failed(), [""; 0]);
         let each = "person: each of its 3 pods got requests";
-        assert_eq!(seen.seen_by(each), "person-1 333, person-2 333, person-3 334");
+        assert_eq!(seen.seen_by(each), "person-1: 333; person-2: 333; person-3: 334");
         let got = "person: the application got exactly the requests that were sent";
         assert_eq!(seen.seen_by(got), "1000");
     }
@@ -538,7 +538,7 @@ fn pods_of_one_service_are_added_up_in_both_variants() {
 #[test]
 fn one_request_too_few_at_one_of_several_pods_fails() {
     let seen = replicated(in_mesh(customer())).after("person-2", |c| c.inbound_mtls -= 1);
-    let inbound = "person sidecars, inbound: every request came over mTLS";
+    let inbound = "person sidecars (3), inbound: every request came over mTLS";
     assert_eq!(seen.failed(), ["every request crossed 7 sidecars", inbound]);
 }
 
@@ -582,7 +582,9 @@ fn pods_that_were_not_asked_one_by_one_are_left_out() {
 fn every_pod_of_a_service_must_refuse_plaintext() {
     let mut seen = replicated(in_mesh(customer()));
     seen.plaintext.insert("person-3".into(), Plaintext::Answered(200));
-    assert_eq!(seen.failed(), ["person-3 sidecar refuses plaintext from outside of the mesh"]);
+    let claim = "person sidecars (3) refuse plaintext from outside of the mesh";
+    assert_eq!(seen.failed(), [claim]);
+    assert_eq!(seen.seen_by(claim), "person-3: an answer with status 200; 2 as expected");
 }
 
 #[test]

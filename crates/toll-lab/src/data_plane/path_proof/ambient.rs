@@ -1,0 +1,187 @@
+//! What the proxies of an ambient data plane must have counted, and what probes from outside of it must show.
+//!
+//! Node proxies carry bytes and count no requests: that all went through them follows from the nodes' wires, which
+//! carried nothing else, and from the streams and handshakes that they did count. A waypoint reads HTTP and counts
+//! requests. Terms: <https://istio.io/latest/docs/ambient/architecture/hbone/>.
+
+use super::claims::{at_least_claim, count_claim, pods_of};
+use super::expected::{Bounds, Expected, callers_of};
+use super::own_counts::Mark;
+use super::sidecar::{AN_ANSWER, CLOSED, does, outsider_claim, tls_claim};
+use super::trace::Hop;
+use super::{Outsider, Window, bare, gateway};
+use crate::data_plane::probe::Plaintext;
+use crate::data_plane::{HboneCounters, ProxyCounters, Topology};
+use crate::deployment::{Ambient, Mtls, NodeProxy, Program, Service};
+use crate::proof::Claim;
+
+/// An ambient data plane, and what was seen of it.
+pub(super) struct Mesh<'a> {
+    pub seen: &'a Window<'a>,
+    pub topology: &'a Topology,
+    pub ambient: &'a Ambient,
+    pub expected: &'a Expected<'a>,
+}
+
+impl Mesh<'_> {
+    /// What gateways, node proxies and the waypoint must have counted.
+    pub(super) fn claims(&self) -> Vec<Claim> {
+        let services = self.seen.deployment.services.iter();
+        let gateways = services.clone().filter(|s| s.program == Program::Gateway);
+        let captured: Vec<&Service> = services.filter(|s| s.program.is_captured()).collect();
+        let mut claims: Vec<Claim> = gateways.flat_map(|g| self.gateway_claims(g)).collect();
+        claims.extend(self.waypoint_claims(&captured));
+        for service in captured {
+            claims.extend(self.carried_claim(service));
+            claims.extend(self.arrival_claims(service));
+        }
+        claims
+    }
+
+    /// What the requests must bear that services count.
+    pub(super) fn mark(&self) -> Mark {
+        if self.ambient.waypoint { Mark::OfWaypoint } else { Mark::OfNobody }
+    }
+
+    /// Node proxies leave no mark on a request; a waypoint does.
+    pub(super) fn hop_claims(&self, hop: &Hop<'_>) -> Vec<Claim> {
+        match self.ambient.waypoint {
+            true => Vec::new(),
+            false => vec![bare::header_claim(self.seen, hop)],
+        }
+    }
+
+    /// It speaks HBONE itself, unless ztunnel carries its traffic as any pod's.
+    fn gateway_claims(&self, gateway: &Service) -> Vec<Claim> {
+        let mut claims = gateway::claims(self.seen, self.expected, gateway);
+        if self.ambient.proxy == NodeProxy::Envoy {
+            let pods = self.seen.pods_of(&gateway.name);
+            let claim = |callee: &String| self.tunnel_claim(&gateway.name, &pods, callee);
+            claims.extend(gateway.calls.iter().map(claim));
+        }
+        claims
+    }
+
+    /// What node proxies send to a service on behalf of the pods that call it.
+    fn carried_claim(&self, service: &Service) -> Option<Claim> {
+        let carried = |caller: &Service| {
+            caller.program.is_captured() || self.ambient.proxy != NodeProxy::Envoy
+        };
+        let callers = callers_of(self.seen.deployment, &service.name);
+        let calls: Bounds = callers
+            .filter(|caller| carried(caller))
+            .map(|caller| self.expected.calls(caller, &service.name))
+            .sum();
+        let sent = || self.tunnel_claim(NODE_PROXIES, &self.nodes(), &service.name);
+        (calls.least > 0).then(sent)
+    }
+
+    /// That all that these proxies send to `callee` is HBONE, over mTLS.
+    fn tunnel_claim(&self, whose: &str, pods: &[String], callee: &str) -> Claim {
+        let hop = self.waypoint().unwrap_or(callee);
+        let way = if hop == callee { String::new() } else { format!(" by way of the {hop}") };
+        let claim = format!("{whose} to {callee}{way}: every connection is HBONE over mTLS");
+        tls_claim(self.seen, pods, claim, |c| c.tunnel(hop))
+    }
+
+    /// What must have come to the pods of a captured service.
+    fn arrival_claims(&self, service: &Service) -> Vec<Claim> {
+        let name = &service.name;
+        let mut claims = Vec::new();
+        if self.called(service).least > 0 {
+            claims.extend(self.peers_claims(name, &self.nodes(), name));
+        }
+        let nodes = self.nodes();
+        let plaintext = |c: &ProxyCounters| c.hbone_into(name).plaintext;
+        claims.push(if *name == self.seen.deployment.entry {
+            let claim = format!("{name}: the load's connections came through its node proxy");
+            at_least_claim(claim, 1, Some(self.seen.total_in(&nodes, plaintext)))
+        } else {
+            let claim = format!("{name}: no connection came to its node proxies as plaintext");
+            count_claim(claim, Bounds::exactly(0), self.seen.growth_in(&nodes, plaintext))
+        });
+        claims
+    }
+
+    /// Who came over HBONE to `name`, as the proxies in `pods` took it.
+    fn peers_claims(&self, name: &str, pods: &[String], whose: &str) -> [Claim; 2] {
+        let total = |pick: fn(HboneCounters) -> u64| {
+            self.seen.total_in(pods, move |c| pick(c.hbone_into(name)))
+        };
+        let refused = self.seen.growth_in(pods, |c| {
+            let hbone = c.hbone_into(name);
+            hbone.wrong_identity + hbone.no_certificate
+        });
+        let (handshakes, streams) = (total(|hbone| hbone.handshakes), total(|hbone| hbone.streams));
+        let refusals = refused.map_or("no counters".to_owned(), |n| format!("{n} refused"));
+        [
+            at_least_claim(format!("{whose}: connections came over HBONE"), 1, Some(streams)),
+            Claim {
+                claim: format!("{whose}: every peer over HBONE has the identity of a caller"),
+                expected: "at least 1 handshake, 0 refused".to_owned(),
+                seen: format!("{handshakes} handshakes, {refusals}"),
+                holds: handshakes >= 1 && refused == Some(0),
+            },
+        ]
+    }
+
+    /// Of what it takes, of what it reads and of what it sends on; nothing without a waypoint.
+    fn waypoint_claims(&self, captured: &[&Service]) -> Vec<Claim> {
+        let Some(name) = self.waypoint() else { return Vec::new() };
+        let pods = [name.to_owned()];
+        let mut claims: Vec<Claim> = self.peers_claims(name, &pods, name).into();
+        for service in captured.iter().filter(|service| self.called(service).least > 0) {
+            let callee = &service.name;
+            if !service.program.is_database() {
+                let read = self.seen.growth_in(&pods, |c| c.call(callee).requests);
+                let claim = format!("{name}: every request to {callee} was counted");
+                claims.push(count_claim(claim, self.called(service), read));
+            }
+            let claim = format!("{name} to {callee}: every connection is HBONE over mTLS");
+            claims.push(tls_claim(self.seen, &pods, claim, |c| c.tunnel(callee)));
+        }
+        claims
+    }
+
+    /// That pods refuse plaintext, or answer it, and that nobody without a certificate gets to speak HBONE.
+    pub(super) fn outsider_claims(&self, outsider: &Outsider) -> Vec<Claim> {
+        let deployment = self.seen.deployment;
+        let captured = deployment.services.iter().filter(|s| s.program.is_captured());
+        let (expected, holds): (_, fn(&Plaintext) -> bool) = match self.ambient.mtls {
+            // Where nobody takes plaintext the kernel refuses the connection, elsewhere the proxy closes it.
+            Mtls::Strict => ("no connection, or one that is closed without an answer", |outcome| {
+                matches!(outcome, Plaintext::Closed | Plaintext::Refused)
+            }),
+            Mtls::Permissive => (AN_ANSWER, |outcome| matches!(outcome, Plaintext::Answered(_))),
+        };
+        let plaintext = |service: &Service| {
+            let claim = format!("{} {}", pods_of(service), does(service, self.ambient.mtls));
+            outsider_claim(deployment, service, claim, expected, &outsider.plaintext, holds)
+        };
+        let uncertified = |service: &Service| {
+            let claim = format!("{}: no HBONE without a certificate", pods_of(service));
+            let closed = |outcome: &Plaintext| *outcome == Plaintext::Closed;
+            outsider_claim(deployment, service, claim, CLOSED, &outsider.uncertified, closed)
+        };
+        let behind = captured.clone().filter(|service| service.name != deployment.entry);
+        behind.map(plaintext).chain(captured.map(uncertified)).collect()
+    }
+
+    /// Calls of a service from inside of the mesh.
+    fn called(&self, service: &Service) -> Bounds {
+        let callers = callers_of(self.seen.deployment, &service.name);
+        callers.map(|caller| self.expected.calls(caller, &service.name)).sum()
+    }
+
+    fn nodes(&self) -> Vec<String> {
+        self.topology.nodes.iter().map(|node| node.name.clone()).collect()
+    }
+
+    /// Name of the waypoint.
+    fn waypoint(&self) -> Option<&str> {
+        self.topology.waypoint.as_ref().map(|waypoint| waypoint.pod.as_str())
+    }
+}
+
+/// How the proxies of all nodes are called in claims.
+const NODE_PROXIES: &str = "node proxies";
