@@ -26,8 +26,9 @@ const PROBE_EXAMPLES: &str = r#"Examples:
   toll-service probe --connect 10.77.0.2:9000 --header 'x-toll-probe: 1'
   toll-service probe --connect 10.77.0.3:15006 --host server:9999 --timeout-ms 500
   toll-service probe --connect 10.77.0.6:5432 --speak postgres
+  toll-service probe --connect 10.77.0.2:15008 --connect 10.77.0.3:15008 --speak tls
 
-Prints one line:
+Prints one line for each --connect, in the same order:
   {"outcome":"answered","status":200,"headers":{"content-length":"5"},"body":"hello"}
   {"outcome":"answered","body":"N"}
   {"outcome":"refused","message":"connection refused"}
@@ -72,7 +73,7 @@ pub(crate) struct Serve {
 
 #[derive(Debug, Subcommand)]
 enum Other {
-    /// Sends one plain HTTP/1.1 GET and tells how it ended, as one line of JSON
+    /// Sends one plain HTTP/1.1 GET to each address and tells how it ended, as one line of JSON
     #[command(after_help = PROBE_EXAMPLES)]
     Probe(Probe),
     /// Runs SQL in turn over a PostgreSQL server's Unix socket
@@ -85,10 +86,11 @@ enum Other {
 
 #[derive(Debug, Args)]
 pub(crate) struct Probe {
-    /// Where to connect to
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address_with_port)]
-    pub(crate) connect: Authority,
-    /// Instead of the GET: a PostgreSQL client's question for TLS, which is answered with one byte
+    /// Where to connect to; may be given more than once, then all are asked at the same time
+    #[arg(long, value_name = "ADDRESS:PORT", required = true, value_parser = address_with_port)]
+    pub(crate) connect: Vec<Authority>,
+    /// Instead of the GET: a PostgreSQL client's question for TLS, which is answered with one byte, or TLS without a
+    /// certificate and in it the beginning of HTTP/2
     #[arg(long, value_enum, default_value_t = Speak::Http)]
     pub(crate) speak: Speak,
     /// Host header, if it is not the address
@@ -110,6 +112,7 @@ pub(crate) struct Probe {
 pub(crate) enum Speak {
     Http,
     Postgres,
+    Tls,
 }
 
 #[derive(Debug, Args)]
@@ -201,6 +204,12 @@ mod tests {
             panic!("no query")
         };
         assert_eq!((query.sql, query.port), (vec![sql.to_owned()], 5432));
+    }
+
+    #[test]
+    fn a_probe_without_an_address_is_refused() {
+        let line = ["toll-service", "probe", "--speak", "tls"];
+        assert!(CommandLine::try_parse_from(line).is_err());
     }
 
     #[test]

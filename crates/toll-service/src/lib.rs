@@ -3,7 +3,7 @@
 //! Turns a configuration into a server that burns a set CPU time for each request, calls its neighbours, asks its
 //! PostgreSQL database and answers. On request it reports the path that a request took as the applications saw
 //! it. Two more commands each ask one thing and end: how a request in plain HTTP or a first message to a
-//! database ends, and what a database answers over its own socket. A third looks at Prometheus endpoints as often as
+//! database or over TLS ends, and what a database answers over its own socket. A third looks at Prometheus endpoints as often as
 //! it is told to. It counts requests but times none, and all
 //! it knows of proxies is the headers by which they show themselves.
 #![deny(missing_docs)]
@@ -23,6 +23,7 @@ mod scrape;
 mod server;
 mod service;
 mod stall;
+mod stranger;
 mod work;
 
 use std::convert::Infallible;
@@ -51,7 +52,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn obey(line: CommandLine) -> Result<ExitCode, Error> {
     match line.into_command() {
         Command::Serve(serve) => match play(&serve.config)? {},
-        Command::Probe(probe) => ask(&probe).map(|()| ExitCode::SUCCESS),
+        Command::Probe(probe) => ask(probe).map(|()| ExitCode::SUCCESS),
         Command::Query(query) => run(&query).map(|()| ExitCode::SUCCESS),
         Command::Scrape => {
             scrape::run(io::stdin().lock(), io::stdout().lock()).map(|()| ExitCode::SUCCESS)
@@ -64,9 +65,10 @@ fn play(config: &Path) -> Result<Infallible, Error> {
     server::run(config, |address| say(&format!("listening on {address}")))
 }
 
-fn ask(probe: &Probe) -> Result<(), Error> {
-    let outcome = probe::ask(probe)?;
-    print(&serde_json::to_string(&outcome).expect("texts and numbers always make JSON"));
+fn ask(probe: Probe) -> Result<(), Error> {
+    for outcome in probe::ask(probe)? {
+        print(&serde_json::to_string(&outcome).expect("texts and numbers always make JSON"));
+    }
     Ok(())
 }
 

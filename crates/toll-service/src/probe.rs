@@ -1,15 +1,17 @@
-//! Turns one plain HTTP/1.1 GET, or the first message of a PostgreSQL client, into how it ended. Judges nothing: a
-//! refusal can be the right outcome.
+//! Turns one plain HTTP/1.1 GET, or the first message of another client, into how it ended, at each of several
+//! addresses at the same time. Judges nothing: a refusal can be the right outcome.
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty};
 use hyper::Request;
 use hyper::client::conn::http1;
 use hyper::header::{HOST, HeaderValue};
+use hyper::http::uri::Authority;
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -19,9 +21,13 @@ use tokio::time::timeout;
 use crate::command_line::{Probe, Speak};
 use crate::error::Error;
 use crate::path_report::as_text;
+use crate::stranger;
 
 /// `SSLRequest`: its own length and the number 80877103 (PostgreSQL 17, section 53.7 "Message Formats").
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+
+/// The preface and an empty SETTINGS frame (RFC 9113, sections 3.4 and 6.5).
+const HTTP2_BEGINS: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// How a probe ended.
 #[derive(Debug, Serialize)]
@@ -43,7 +49,7 @@ pub(crate) enum Outcome {
     Timeout { message: String },
     /// No way to the address, or no such name.
     Unreachable { message: String },
-    /// The answer is not HTTP/1.1.
+    /// The answer is not of the protocol that was spoken.
     Garbled { message: String },
 }
 
@@ -54,17 +60,27 @@ pub(crate) struct Head {
     headers: BTreeMap<String, String>,
 }
 
-/// Sends the request and waits for its answer.
+/// Sends the request to each address and waits for the answers, which come in the order of the addresses.
 ///
 /// # Errors
 /// [`Error::Threads`]; all that the other end does is an outcome.
-pub(crate) fn ask(probe: &Probe) -> Result<Outcome, Error> {
+pub(crate) fn ask(probe: Probe) -> Result<Vec<Outcome>, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    Ok(runtime.map_err(Error::Threads)?.block_on(outcome(probe)))
+    Ok(runtime.map_err(Error::Threads)?.block_on(outcomes(Arc::new(probe))))
 }
 
-async fn outcome(probe: &Probe) -> Outcome {
-    match timeout(probe.timeout_ms, answer(probe)).await {
+async fn outcomes(probe: Arc<Probe>) -> Vec<Outcome> {
+    let ask = |to: &Authority| tokio::spawn(outcome(Arc::clone(&probe), to.clone()));
+    let asked: Vec<_> = probe.connect.iter().map(ask).collect();
+    let mut outcomes = Vec::new();
+    for answer in asked {
+        outcomes.push(answer.await.expect("a probe neither panics nor is cancelled"));
+    }
+    outcomes
+}
+
+async fn outcome(probe: Arc<Probe>, to: Authority) -> Outcome {
+    match timeout(probe.timeout_ms, answer(&probe, &to)).await {
         Ok(Ok(answered)) => answered,
         Ok(Err(failure)) => failure.into(),
         Err(_) => Outcome::Timeout {
@@ -73,11 +89,12 @@ async fn outcome(probe: &Probe) -> Outcome {
     }
 }
 
-async fn answer(probe: &Probe) -> Result<Outcome, Failure> {
-    let stream = TcpStream::connect(probe.connect.as_str()).await?;
+async fn answer(probe: &Probe, to: &Authority) -> Result<Outcome, Failure> {
+    let stream = TcpStream::connect(to.as_str()).await?;
     match probe.speak {
-        Speak::Http => over_http(stream, probe).await,
+        Speak::Http => over_http(stream, probe, to).await,
         Speak::Postgres => over_postgres(stream).await,
+        Speak::Tls => over_tls(stream).await,
     }
 }
 
@@ -88,11 +105,19 @@ async fn over_postgres(mut stream: TcpStream) -> Result<Outcome, Failure> {
     Ok(Outcome::Answered { head: None, body: char::from(byte).into() })
 }
 
-async fn over_http(stream: TcpStream, probe: &Probe) -> Result<Outcome, Failure> {
+/// A server that takes nobody without a certificate breaks off, in TLS 1.3 only once it is spoken to.
+async fn over_tls(stream: TcpStream) -> Result<Outcome, Failure> {
+    let mut stream = stranger::handshake(stream).await?;
+    stream.write_all(HTTP2_BEGINS).await?;
+    stream.read_u8().await?;
+    Ok(Outcome::Answered { head: None, body: String::new() })
+}
+
+async fn over_http(stream: TcpStream, probe: &Probe, to: &Authority) -> Result<Outcome, Failure> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     // Its error is the request's error too.
     drop(tokio::spawn(connection));
-    let answer = sender.send_request(request(probe)).await?;
+    let answer = sender.send_request(request(probe, to)).await?;
     let (head, body) = answer.into_parts();
     let body = body.collect().await?.to_bytes();
     Ok(Outcome::Answered {
@@ -101,9 +126,9 @@ async fn over_http(stream: TcpStream, probe: &Probe) -> Result<Outcome, Failure>
     })
 }
 
-fn request(probe: &Probe) -> Request<Empty<Bytes>> {
+fn request(probe: &Probe, to: &Authority) -> Request<Empty<Bytes>> {
     let host = probe.host.clone().unwrap_or_else(|| {
-        HeaderValue::from_str(probe.connect.as_str()).expect("an authority is a valid header")
+        HeaderValue::from_str(to.as_str()).expect("an authority is a valid header")
     });
     let mut request = Request::new(Empty::new());
     *request.uri_mut() = probe.path.clone().into();
@@ -134,6 +159,9 @@ fn from_io(error: &io::Error) -> Outcome {
     use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, TimedOut, UnexpectedEof};
     let message = error.to_string();
     match error.kind() {
+        // An alert of TLS ends a connection in due form.
+        _ if stranger::is_alert(error) => Outcome::Closed { message },
+        _ if stranger::is_tls(error) => Outcome::Garbled { message },
         ConnectionRefused => Outcome::Refused { message },
         ConnectionReset | BrokenPipe => Outcome::Reset { message },
         UnexpectedEof => Outcome::Closed { message },

@@ -2,8 +2,14 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
+use rustls::crypto::ring;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection};
 use serde_json::Value;
 
 use crate::postgres::Postgres;
@@ -142,4 +148,79 @@ fn an_address_without_a_port_is_a_usage_error() {
     let output = run(&["probe", "--connect", "127.0.0.1"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("the port is missing"), "{output:?}");
+}
+
+#[test]
+fn several_addresses_are_asked_at_the_same_time_and_answered_in_their_order() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).unwrap();
+    let server = Running::start(&plain("server"));
+    let silent = silent.local_addr().unwrap();
+    let connect = [silent, server.address, free, silent]
+        .into_iter()
+        .flat_map(|address| ["--connect".to_owned(), address.to_string()]);
+    let connect: Vec<String> = connect.collect();
+    let mut arguments = vec!["probe", "--timeout-ms", "400"];
+    arguments.extend(connect.iter().map(String::as_str));
+    let began = Instant::now();
+    let output = run(&arguments);
+    assert!(began.elapsed() < Duration::from_millis(790), "one after the other");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let outcome = |line: &str| serde_json::from_str::<Value>(line).unwrap()["outcome"].clone();
+    let outcomes: Vec<Value> = lines.lines().map(outcome).collect();
+    assert_eq!(outcomes, ["timeout", "answered", "refused", "timeout"]);
+}
+
+/// What a probe in TLS prints when a server demands a certificate of its clients, or not.
+fn tls_probe_of(demands: bool) -> Value {
+    probe_with(&["--speak", "tls"], move |mut stream| {
+        let mut server = ServerConnection::new(Arc::new(server_config(demands))).unwrap();
+        let mut tls = rustls::Stream::new(&mut server, &mut stream);
+        // The preface of HTTP/2; without a certificate it is not read.
+        if tls.read_exact(&mut [0; 24]).is_ok() {
+            tls.write_all(b"\0\0\0\x04\0\0\0\0\0").unwrap();
+        }
+    })
+}
+
+fn server_config(demands: bool) -> ServerConfig {
+    let own = rcgen::generate_simple_self_signed(["server".to_owned()]).unwrap();
+    let provider = Arc::new(ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
+    let builder = builder.with_safe_default_protocol_versions().unwrap();
+    let builder = if demands {
+        let mut roots = RootCertStore::empty();
+        roots.add(own.cert.der().clone()).unwrap();
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        builder.with_client_cert_verifier(verifier.unwrap())
+    } else {
+        builder.with_no_client_auth()
+    };
+    let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()).into();
+    let mut config = builder.with_single_cert(vec![own.cert.der().clone()], key).unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    config
+}
+
+#[test]
+fn tls_that_demands_a_certificate_is_closed_and_other_tls_answers() {
+    let refused = tls_probe_of(true);
+    assert_eq!(refused["outcome"], "closed", "{refused}");
+    assert!(refused["message"].as_str().unwrap().contains("CertificateRequired"), "{refused}");
+    assert_eq!(tls_probe_of(false), serde_json::json!({"outcome": "answered", "body": ""}));
+}
+
+#[test]
+fn an_answer_that_is_not_tls_is_garbled_and_an_end_is_closed() {
+    let speak = ["--speak", "tls"];
+    let garbled = probe_with(&speak, |mut stream| {
+        let _ = stream.read(&mut [0; 1024]).unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+    });
+    assert_eq!(garbled["outcome"], "garbled", "{garbled}");
+    let closed = probe_with(&speak, |mut stream| {
+        let _ = stream.read(&mut [0; 1024]).unwrap();
+    });
+    assert_eq!(closed["outcome"], "closed", "{closed}");
 }
