@@ -36,6 +36,18 @@ pub enum Error {
     /// A line needs points at two places at least.
     #[error("no line through points that all lie at {0}")]
     NoSpread(f64),
+    /// Observations of one plane have the same terms.
+    #[error("observation {index} has not as many terms as the first")]
+    UnequalTerms {
+        /// Position of the observation, from 0.
+        index: usize,
+    },
+    /// A term that follows from the ones before it has no coefficient of its own.
+    #[error("term {term} follows from the terms before it")]
+    Collinear {
+        /// Position of the term, from 0.
+        term: usize,
+    },
     /// The points of a series come in the order of time, no two at once.
     #[error("point {index} is not later than the one before")]
     NotInOrder {
@@ -64,7 +76,10 @@ impl Error {
             Self::LevelOutOfRange(_) => Some("for 95 % write 0.95".into()),
             Self::QuantileOutOfRange(_) => Some("for the 99th percentile write 0.99".into()),
             Self::NoSpread(_) => Some("vary what the line is drawn over".into()),
-            Self::NotFinite { .. } | Self::NotInOrder { .. } => None,
+            Self::Collinear { .. } => {
+                Some("vary each of the terms while the others stay as they are".into())
+            }
+            Self::NotFinite { .. } | Self::NotInOrder { .. } | Self::UnequalTerms { .. } => None,
         }
     }
 }

@@ -42,7 +42,7 @@ pub struct Estimate {
     pub high: f64,
     /// Level of the interval.
     pub level: Level,
-    /// Number of blocks, or pairs of blocks, behind it.
+    /// Number of blocks, or pairs of blocks, behind it; of a [`crate::regression`] the observations.
     pub samples: usize,
 }
 
@@ -110,9 +110,13 @@ pub fn paired_ratio(baseline: &[f64], treatment: &[f64], level: Level) -> Result
 
 /// The factor on the standard error of a mean of `samples` values (two or more) that makes its interval.
 pub(crate) fn t_quantile(level: Level, samples: usize) -> f64 {
-    let degrees_of_freedom = samples as f64 - 1.0;
+    student(level, samples as f64 - 1.0)
+}
+
+/// The factor on a standard error with so many degrees of freedom (one or more) that makes its interval.
+pub(crate) fn student(level: Level, degrees_of_freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees_of_freedom)
-        .expect("two or more samples leave at least one degree of freedom")
+        .expect("an interval has at least one degree of freedom")
         .inverse_cdf(0.5 + level.share() / 2.0)
 }
 
