@@ -1,4 +1,5 @@
 //! Planes through observations: against published figures, and over made-up ones whose truth is known.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use proptest::prelude::*;
 use rand::rngs::StdRng;

@@ -40,7 +40,7 @@ pub struct Findings {
     /// Memory, CPU and added latency by pods and rate, where the study sweeps replicas; one per quantity and variant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scalings: Vec<Scaling>,
-    /// Where the lines of two variants cross.
+    /// Where the lines of two variants cross; a pair whose slopes cannot be told apart has no entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crossings: Vec<Crossing>,
     /// Service time against the rate, one per size of the application that had loads of several rates.

@@ -32,7 +32,8 @@ pub fn curve(blocks: &[&Histogram]) -> Vec<CurvePoint> {
         .collect()
 }
 
-fn merged(blocks: &[&Histogram]) -> Option<Histogram> {
+/// All blocks as one; `None` without a block.
+pub fn merged(blocks: &[&Histogram]) -> Option<Histogram> {
     let (first, rest) = blocks.split_first()?;
     let mut merged = (*first).clone();
     for block in rest {

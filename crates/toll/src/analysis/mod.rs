@@ -19,6 +19,7 @@ mod latency;
 mod pods;
 mod reference;
 mod regime;
+pub mod scaling;
 mod settled;
 mod spans;
 mod summary;
@@ -46,6 +47,7 @@ pub fn findings(run: &RunRecord) -> Findings {
     let heap_trends = heap::trends(run, &valid);
     let span_costs = spans::costs(run, &valid);
     let proofs = summary::proofs(run);
+    let sweep = scaling::Sweep::of(run, &valid);
     let seen = caveats::Seen {
         loads: &loads,
         heap_trends: &heap_trends,
@@ -65,8 +67,8 @@ pub fn findings(run: &RunRecord) -> Findings {
         published: summary::published(&run.plan),
         proofs,
         settled,
-        scalings: vec![],
-        crossings: vec![],
+        scalings: sweep.as_ref().map_or_else(Vec::new, |s| scaling::scalings(&run.plan, s)),
+        crossings: sweep.as_ref().map_or_else(Vec::new, |s| scaling::crossings(&run.plan, s)),
         service_times: vec![],
         span_costs,
         heap_trends,

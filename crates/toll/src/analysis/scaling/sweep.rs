@@ -1,0 +1,285 @@
+//! The trials of a run that sweeps the replicas of one service, as values by block and cell.
+//!
+//! Only the cells of one load with an arrival rate take part. A load beside the sweep that runs at rates far above it
+//! on one size alone would decide what a request costs, and it would decide wrongly: a machine that is kept awake
+//! serves a request for less CPU than one that is woken up for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toll_load::Histogram;
+use toll_stats::{Observation, Regression};
+
+use crate::analysis::accounts::{self, CpuAccount, Owner};
+use crate::analysis::findings::{Estimate, ScaledQuantity};
+use crate::analysis::{LEVEL, effects, latency};
+use crate::plan::{Cell, PlannedLoad, Release};
+use crate::store::{RunRecord, TrialRecord};
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// The cells of one load, and the trials that bore them.
+pub struct Sweep<'a> {
+    /// The service whose replicas are swept.
+    pub service: &'a str,
+    /// In the order of the study.
+    pub cells: Vec<SweptCell<'a>>,
+    baseline: &'a str,
+    valid: &'a [&'a TrialRecord],
+}
+
+/// One size of the service at one rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SweptCell<'a> {
+    /// The load.
+    pub load: &'a str,
+    /// Pods of the service.
+    pub pods: usize,
+    /// Arrivals per second.
+    pub rate_per_s: f64,
+}
+
+/// What one quantity of one variant was, block by block and cell by cell.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Series {
+    /// By block, then by the position of the cell.
+    blocks: BTreeMap<usize, BTreeMap<usize, f64>>,
+}
+
+/// What a [`Series`] says of any number of pods at any rate.
+pub struct Plane {
+    regression: Regression,
+    rate_is_swept: bool,
+    blocks: usize,
+}
+
+impl<'a> Sweep<'a> {
+    /// The first load of the study that sweeps a service's replicas; `None` without one.
+    pub fn of(run: &'a RunRecord, valid: &'a [&'a TrialRecord]) -> Option<Self> {
+        let open = |load: &&PlannedLoad| matches!(load.release, Release::Open { .. });
+        let swept = |load: &'a PlannedLoad| Some((load, load.cell.as_ref()?));
+        let loads: Vec<_> = run.plan.loads.iter().filter(open).filter_map(swept).collect();
+        let knee = run.lowest_knee().map(|knee| knee.rate_per_s);
+        let set = |first: &Cell| -> Vec<SweptCell<'a>> {
+            let alike = loads.iter().filter(|(_, cell)| differs_by_size_and_rate(first, cell));
+            alike.filter_map(|(load, cell)| swept_cell(load, cell, knee)).collect()
+        };
+        let sets = loads.iter().map(|(_, cell)| (*cell, set(cell)));
+        let (first, cells) = sets.into_iter().find(|(_, cells)| sizes(cells).len() > 1)?;
+        let (service, _) = first.replicas.as_ref()?;
+        Some(Self { service, cells, baseline: &run.plan.baseline, valid })
+    }
+
+    /// The sizes that were swept, the smallest first.
+    pub fn sizes(&self) -> Vec<usize> {
+        sizes(&self.cells).into_iter().collect()
+    }
+
+    /// The rates that were swept, the lowest first.
+    pub fn rates(&self) -> Vec<f64> {
+        let mut rates: Vec<f64> = self.cells.iter().map(|cell| cell.rate_per_s).collect();
+        rates.sort_by(f64::total_cmp);
+        rates.dedup();
+        rates
+    }
+
+    /// What a variant showed. Empty for what the baseline adds to itself.
+    pub fn series(&self, variant: &str, quantity: ScaledQuantity) -> Series {
+        match quantity {
+            ScaledQuantity::Memory => {
+                self.observed(variant, |t| Some(accounts::mean_memory(&t.samples)? / MIB))
+            }
+            ScaledQuantity::Cpu => self.observed(variant, millicores),
+            ScaledQuantity::AddedP50 => self.added(variant, 0.50),
+            ScaledQuantity::AddedP99 => self.added(variant, 0.99),
+        }
+    }
+
+    fn observed(&self, variant: &str, of: impl Fn(&TrialRecord) -> Option<f64>) -> Series {
+        let mut series = Series::default();
+        for (at, trial) in self.trials(variant) {
+            if let Some(value) = of(trial) {
+                series.insert(trial.trial.block, at, value);
+            }
+        }
+        series
+    }
+
+    fn added(&self, variant: &str, quantile: f64) -> Series {
+        let mut series = Series::default();
+        if variant == self.baseline {
+            return series;
+        }
+        for at in 0..self.cells.len() {
+            let [baseline, variant] = [self.baseline, variant].map(|arm| self.latencies(arm, at));
+            let both = |(block, without): (usize, &'a Histogram)| {
+                variant.get(&block).map(|with| (block, (without, *with)))
+            };
+            let (blocks, pairs): (Vec<usize>, Vec<_>) =
+                baseline.into_iter().filter_map(both).unzip();
+            for (block, value) in blocks.into_iter().zip(added_by_block(&pairs, quantile)) {
+                series.insert(block, at, value);
+            }
+        }
+        series
+    }
+
+    fn latencies(&self, variant: &str, at: usize) -> BTreeMap<usize, &'a Histogram> {
+        let of_cell = self.trials(variant).filter(|(cell, _)| *cell == at);
+        let latency = |t: &'a TrialRecord| Some((t.trial.block, &t.load.as_ref()?.measure.latency));
+        of_cell.filter_map(|(_, t)| latency(t)).collect()
+    }
+
+    /// The valid trials of a variant with the positions of their cells.
+    fn trials(&self, variant: &str) -> impl Iterator<Item = (usize, &'a TrialRecord)> {
+        effects::of_arm(self.valid, variant).filter_map(|trial| {
+            let at = self.cells.iter().position(|cell| cell.load == trial.trial.load)?;
+            Some((at, trial))
+        })
+    }
+
+    fn terms(&self, pods: f64, rate_per_s: f64) -> Vec<f64> {
+        terms(pods, rate_per_s, self.rates().len() > 1)
+    }
+}
+
+impl Series {
+    /// What one cell was, block after block.
+    pub fn of_cell(&self, at: usize) -> Vec<f64> {
+        self.blocks.values().filter_map(|cells| cells.get(&at).copied()).collect()
+    }
+
+    /// By how much it lies above another, where both have a value.
+    pub fn above(&self, other: &Self) -> Self {
+        let mut series = Self::default();
+        for (block, cells) in &self.blocks {
+            for (at, value) in cells {
+                if let Some(less) = other.blocks.get(block).and_then(|cells| cells.get(at)) {
+                    series.insert(*block, *at, value - less);
+                }
+            }
+        }
+        series
+    }
+
+    /// The plane through the cells that `keep` picks; `None` where they carry none.
+    pub fn plane(&self, sweep: &Sweep<'_>, keep: impl Fn(&SweptCell<'_>) -> bool) -> Option<Plane> {
+        let observation = |(at, value): (&usize, &f64)| {
+            let cell = &sweep.cells[*at];
+            let terms = sweep.terms(cell.pods as f64, cell.rate_per_s);
+            keep(cell).then_some(Observation { terms, value: *value })
+        };
+        let of_block =
+            |cells: &BTreeMap<usize, f64>| cells.iter().filter_map(observation).collect::<Vec<_>>();
+        let blocks: Vec<Vec<Observation>> = self.blocks.values().map(of_block).collect();
+        let kept: Vec<&[Observation]> =
+            blocks.iter().map(Vec::as_slice).filter(|block| !block.is_empty()).collect();
+        Some(Plane {
+            regression: toll_stats::regression(&kept).ok()?,
+            rate_is_swept: sweep.rates().len() > 1,
+            blocks: kept.len(),
+        })
+    }
+
+    fn insert(&mut self, block: usize, at: usize, value: f64) {
+        self.blocks.entry(block).or_default().insert(at, value);
+    }
+}
+
+impl Plane {
+    /// Without a pod and without a request; with a rate that is not swept, at that rate.
+    pub fn fixed(&self) -> Estimate {
+        self.at(0.0, 0.0)
+    }
+
+    /// For each pod.
+    pub fn per_pod(&self) -> Estimate {
+        self.estimate(self.regression.at(&self.along_pods(), LEVEL))
+    }
+
+    /// For each request per second; `None` when the rate is not swept.
+    pub fn per_request(&self) -> Option<Estimate> {
+        let along_rate = [0.0, 0.0, 1.0];
+        self.rate_is_swept.then(|| self.estimate(self.regression.at(&along_rate, LEVEL)))
+    }
+
+    /// On the plane.
+    pub fn at(&self, pods: f64, rate_per_s: f64) -> Estimate {
+        self.estimate(self.regression.at(&self.terms(pods, rate_per_s), LEVEL))
+    }
+
+    /// Where one more trial would lie.
+    pub fn predict(&self, pods: f64, rate_per_s: f64) -> Estimate {
+        self.estimate(self.regression.predict(&self.terms(pods, rate_per_s), LEVEL))
+    }
+
+    /// The number of pods at which the plane is zero; `None` where it may be flat.
+    pub fn zero(&self, rate_per_s: f64) -> Option<Estimate> {
+        let zero = self.regression.zero(&self.terms(0.0, rate_per_s), &self.along_pods(), LEVEL);
+        zero.map(|zero| self.estimate(zero))
+    }
+
+    fn terms(&self, pods: f64, rate_per_s: f64) -> Vec<f64> {
+        terms(pods, rate_per_s, self.rate_is_swept)
+    }
+
+    fn along_pods(&self) -> Vec<f64> {
+        let mut along = vec![0.0; self.regression.coefficients().len()];
+        along[1] = 1.0;
+        along
+    }
+
+    fn estimate(&self, e: toll_stats::Estimate) -> Estimate {
+        let (value, low, high) = (e.value, e.low, e.high);
+        Estimate { value, low, high, level: e.level.share(), blocks: self.blocks }
+    }
+}
+
+fn terms(pods: f64, rate_per_s: f64, rate_is_swept: bool) -> Vec<f64> {
+    let mut terms = vec![1.0, pods];
+    terms.extend(rate_is_swept.then_some(rate_per_s));
+    terms
+}
+
+fn differs_by_size_and_rate(one: &Cell, other: &Cell) -> bool {
+    let service = |cell: &Cell| cell.replicas.as_ref().map(|(service, _)| service.clone());
+    one.load == other.load && one.nodes == other.nodes && service(one) == service(other)
+}
+
+fn swept_cell<'a>(
+    load: &'a PlannedLoad,
+    cell: &Cell,
+    knee_per_s: Option<f64>,
+) -> Option<SweptCell<'a>> {
+    let (_, pods) = cell.replicas.as_ref()?;
+    let rate_per_s = load.rate_per_s(knee_per_s)?;
+    Some(SweptCell { load: &load.name, pods: *pods, rate_per_s })
+}
+
+fn sizes(cells: &[SweptCell<'_>]) -> BTreeSet<usize> {
+    cells.iter().map(|cell| cell.pods).collect()
+}
+
+/// CPU of all that is measured, over exactly the measured window, thousandths of a core.
+fn millicores(trial: &TrialRecord) -> Option<f64> {
+    let account = CpuAccount::measured(trial)?;
+    let used_ns = account.total_ns(Owner::is_measured)?;
+    (account.window_ns > 0).then(|| used_ns / account.window_ns as f64 * 1e3)
+}
+
+/// What each block says of the quantile that one arm adds to the other, microseconds.
+///
+/// A short trial has too few requests for a percentile of its own, so the histograms of all blocks are merged first
+/// (METHOD.md rule 3). The blocks' scatter is that of the jackknife's pseudo-values, moved so that their mean is the
+/// merged figure: the jackknife's correction of a bias would be a correction by one or two of the slowest requests.
+fn added_by_block(pairs: &[(&Histogram, &Histogram)], quantile: f64) -> Vec<f64> {
+    let figure = |kept: &[(&Histogram, &Histogram)]| {
+        let (baseline, variant): (Vec<&Histogram>, Vec<&Histogram>) = kept.iter().copied().unzip();
+        let [baseline, variant] = [baseline, variant].map(|arm| latency::merged(&arm));
+        Some(variant?.quantile_us(quantile) - baseline?.quantile_us(quantile))
+    };
+    let Some((all, values)) = figure(pairs).zip(toll_stats::pseudo_values(pairs, figure)) else {
+        return vec![];
+    };
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    values.iter().map(|value| value + all - mean).collect()
+}

@@ -1,0 +1,1 @@
+//! Costs by pods and rate of runs whose truth is known.
