@@ -5,6 +5,7 @@
 
 mod accounts;
 mod attribution;
+pub mod capacity;
 mod caveats;
 pub mod counts;
 mod effects;
@@ -39,8 +40,7 @@ const LEVEL: toll_stats::Level = toll_stats::Level::P95;
 pub fn findings(run: &RunRecord) -> Findings {
     let settled = settled::settled(run);
     let run = &without_rehearsal(run);
-    let valid: Vec<&TrialRecord> =
-        run.trials.iter().filter(|t| t.verdict.invalid.is_empty()).collect();
+    let valid = valid(run);
     let mut loads: Vec<LoadFindings> =
         run.plan.loads.iter().map(|load| summary::load_findings(run, load, &valid)).collect();
     loads.sort_by_key(|load| load.view != View::EqualRate);
@@ -75,6 +75,12 @@ pub fn findings(run: &RunRecord) -> Findings {
         trials: summary::trial_lines(run),
         manifest: summary::manifest(run),
     }
+}
+
+/// The trials that count: neither invalid nor of the rehearsal.
+fn valid(run: &RunRecord) -> Vec<&TrialRecord> {
+    let counts = |t: &&TrialRecord| t.trial.block > 0 && t.verdict.invalid.is_empty();
+    run.trials.iter().filter(counts).collect()
 }
 
 /// The run without its block 0: what services bore to get used to it.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::capacity::CapacityArguments;
 use crate::load::arguments::{LoadArguments, MergeArguments};
 
 const EXAMPLES: &str = "\
@@ -15,6 +16,7 @@ Examples:
   toll load -c 50 -z 30s http://localhost:8080/
   toll plan mesher                 what would run, and how the variants differ
   toll report runs/20261121-140312-mesher
+  toll plan-capacity RUN --pods 40 --rate 30
   toll doctor                      what this machine can show, and what is missing
 
 Exit status: 0 done, 1 failed, 2 wrong command line or study file, 3 a variant
@@ -62,6 +64,8 @@ pub enum Command {
     Study(StudyArguments),
     /// Report an earlier run again
     Report(ReportArguments),
+    /// Predict CPU, memory and added latency of a fleet from a run that swept replicas
+    PlanCapacity(CapacityArguments),
     /// Say what this machine can show, which parts are there, and what is missing
     Doctor(DoctorArguments),
     /// Remove what a killed run left behind

@@ -1,6 +1,7 @@
 //! The command: what was typed, resolved once into what will happen. stdout is data, stderr is talk.
 
 mod arguments;
+mod capacity;
 mod commands;
 mod parts;
 mod progress;
@@ -41,6 +42,7 @@ pub fn main() -> ExitCode {
         Command::Studies => commands::studies(),
         Command::Study(arguments) => commands::study(&arguments),
         Command::Report(arguments) => commands::report(&arguments),
+        Command::PlanCapacity(arguments) => capacity::plan_capacity(&arguments),
         Command::Doctor(arguments) => commands::doctor(&arguments),
         Command::Clean => commands::clean(),
         Command::Engine => return toll_load::serve(std::io::stdin(), std::io::stdout()),

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 
+use crate::analysis::capacity::CapacityError;
 use crate::cli::exit;
 use crate::load::LoadFault;
 use crate::plan::PlanError;
@@ -59,6 +60,9 @@ pub enum CliError {
     /// The load cannot be run, or gave nothing.
     #[error(transparent)]
     Load(#[from] LoadFault),
+    /// The run does not tell what is asked of it.
+    #[error(transparent)]
+    Capacity(#[from] CapacityError),
     /// stdout does not take the data.
     #[error("cannot write to stdout: {0}")]
     Output(io::Error),
@@ -87,6 +91,7 @@ impl CliError {
             Self::Run(error) => error.help(),
             Self::Store(error) => error.help(),
             Self::Load(fault) => fault.help(),
+            Self::Capacity(error) => Some(error.help()),
             Self::Study(_)
             | Self::Unreadable { .. }
             | Self::Interrupted

@@ -2,6 +2,7 @@
 //! Reads [`Findings`] only; computes no statistic. Numbers are rounded here (`figures`) and nowhere else.
 
 mod answers;
+mod capacity;
 mod components;
 mod content;
 mod figures;
@@ -33,6 +34,7 @@ mod wording;
 
 use crate::analysis::findings::Findings;
 
+pub use capacity::{capacity, capacity_json};
 pub use html::html;
 pub use markdown::markdown;
 pub use terminal::terminal;

@@ -34,6 +34,14 @@ pub fn terminal(findings: &Findings, width: usize, colour: bool) -> String {
     lines.join("\n").trim_end().to_string() + "\n"
 }
 
+/// One section on its own, laid out as in the report.
+pub(super) fn alone(section: &Section, width: usize, colour: bool) -> String {
+    let page = Page { width: width.clamp(NARROWEST, WIDEST), colour };
+    let lines: Vec<String> =
+        page.section(section).iter().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n").trim().to_owned() + "\n"
+}
+
 /// The caveats stand last, where a terminal shows them first.
 fn sections(findings: &Findings) -> Vec<Section> {
     let loads = &findings.loads;

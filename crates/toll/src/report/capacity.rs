@@ -1,0 +1,153 @@
+//! Turns the answer of `toll plan-capacity` into one table for a terminal, or into JSON. Predicts nothing.
+
+use crate::analysis::capacity::{Capacity, Prediction, VariantCapacity};
+use crate::analysis::findings::{HeldOut, ScaledQuantity};
+use crate::analysis::scaling::QUANTITIES;
+
+use super::content::section;
+use super::figures::{Quantity, Scale, change, rounded};
+use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+use super::terminal;
+use super::wording::interval;
+
+/// Stands behind a figure that nothing measured speaks for.
+const MARK: &str = " *";
+
+/// The answer as text of at most `width` columns, with ANSI colours if `colour`.
+pub fn capacity(answer: &Capacity, width: usize, colour: bool) -> String {
+    terminal::alone(&of(answer), width, colour)
+}
+
+/// The answer itself, unrounded, for programs.
+pub fn capacity_json(answer: &Capacity) -> String {
+    let mut text = serde_json::to_string_pretty(answer).expect("an answer is plain data");
+    text.push('\n');
+    text
+}
+
+fn of(answer: &Capacity) -> Section {
+    let title = format!(
+        "{}: {} {} of {} at {} requests/s",
+        answer.study,
+        answer.pods,
+        if answer.pods == 1 { "pod" } else { "pods" },
+        answer.service,
+        rounded(answer.rate_per_s)
+    );
+    let mut pieces = vec![Piece::Text(rests_on(answer)), Piece::Table(table(answer))];
+    pieces.extend(notes(answer).into_iter().map(Piece::Text));
+    section("capacity", title, pieces)
+}
+
+fn rests_on(answer: &Capacity) -> String {
+    let list = |values: Vec<String>| values.join(", ");
+    let measured = &answer.measured;
+    let blocks = predictions(answer).map(|p| p.predicted.blocks).max().unwrap_or(0);
+    format!(
+        "From {}: {} pods at {} requests/s, {blocks} {}.",
+        answer.run,
+        list(measured.pods.iter().map(ToString::to_string).collect()),
+        list(measured.rates_per_s.iter().copied().map(rounded).collect()),
+        if blocks == 1 { "block" } else { "blocks" }
+    )
+}
+
+fn table(answer: &Capacity) -> Table {
+    let level = predictions(answer).next().map_or(0.95, |p| p.predicted.level) * 100.0;
+    let columns = vec![
+        words(""),
+        figures("predicted"),
+        figures(format!("{level:.0}\u{a0}% interval")),
+        figures("held-out error"),
+    ];
+    let groups = QUANTITIES.into_iter().filter_map(|quantity| group(answer, quantity)).collect();
+    Table { columns, groups }
+}
+
+fn group(answer: &Capacity, quantity: ScaledQuantity) -> Option<Group> {
+    let of_quantity = |variant: &'_ VariantCapacity| {
+        let prediction = variant.predictions.iter().find(|p| p.quantity == quantity)?;
+        Some((variant.variant.clone(), prediction.clone()))
+    };
+    let found: Vec<(String, Prediction)> = answer.variants.iter().filter_map(of_quantity).collect();
+    let scale = Scale::of(counts(quantity), found.iter().map(|(_, p)| p.predicted.value));
+    let row = |(variant, p): &(String, Prediction)| -> Vec<Cell> {
+        let mark = if p.extrapolated { MARK } else { "" };
+        let tone = if p.extrapolated { Tone::Unknown } else { Tone::Neutral };
+        vec![
+            variant.into(),
+            Cell::toned(format!("{}{mark}", figure(quantity, scale, p.predicted.value)), tone),
+            interval(scale, p.predicted).into(),
+            held_out(quantity, scale, &p.held_out).into(),
+        ]
+    };
+    let title = Some(format!("{}, {}", called(quantity, &answer.baseline), scale.unit()));
+    (!found.is_empty()).then(|| Group { title, rows: found.iter().map(row).collect() })
+}
+
+fn figure(quantity: ScaledQuantity, scale: Scale, value: f64) -> String {
+    if is_added(quantity) { scale.signed(value) } else { scale.plain(value) }
+}
+
+/// The worst of the held-out cells: in percent of what was measured, or for what may be next to nothing in its unit.
+fn held_out(quantity: ScaledQuantity, scale: Scale, cells: &[HeldOut]) -> String {
+    let off = |cell: &HeldOut| {
+        if is_added(quantity) { cell.predicted.value - cell.measured.value } else { cell.error }
+    };
+    let worst = cells.iter().map(off).max_by(|a, b| a.abs().total_cmp(&b.abs()));
+    match worst {
+        None => "not tried".into(),
+        Some(off) if is_added(quantity) => scale.signed(off),
+        Some(off) => change(1.0 + off),
+    }
+}
+
+fn notes(answer: &Capacity) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !answer.outside.is_empty() {
+        let outside: Vec<String> = answer.outside.iter().map(ToString::to_string).collect();
+        notes.push(format!(
+            "* Outside of what was measured: {}. The figure takes every cost for a straight line that far, and its interval does not know whether it is one.",
+            outside.join("; ")
+        ));
+    }
+    notes.push("The interval is where one more trial of this size would lie. Memory is anonymous memory, CPU is by counters, both of gateway, application and data plane together.".into());
+    notes.extend(predictions(answer).find_map(|p| p.held_out.first()).map(tried));
+    notes
+}
+
+fn tried(cell: &HeldOut) -> String {
+    let sizes: Vec<String> = cell.fitted_on.iter().map(ToString::to_string).collect();
+    format!(
+        "Held-out error: how far a fit on {} pods alone is from the largest size as it was measured; the worst of its cells.",
+        sizes.join(", ")
+    )
+}
+
+fn predictions(answer: &Capacity) -> impl Iterator<Item = &Prediction> {
+    answer.variants.iter().flat_map(|variant| &variant.predictions)
+}
+
+fn called(quantity: ScaledQuantity, baseline: &str) -> String {
+    match quantity {
+        ScaledQuantity::Memory => "memory".into(),
+        ScaledQuantity::Cpu => "CPU".into(),
+        ScaledQuantity::AddedP50 => format!("added to p50 latency of {baseline}"),
+        ScaledQuantity::AddedP99 => format!("added to p99 latency of {baseline}"),
+    }
+}
+
+fn counts(quantity: ScaledQuantity) -> Quantity {
+    match quantity {
+        ScaledQuantity::Memory => Quantity::Mebibytes,
+        ScaledQuantity::Cpu => Quantity::Millicores,
+        ScaledQuantity::AddedP50 | ScaledQuantity::AddedP99 => Quantity::Time,
+    }
+}
+
+fn is_added(quantity: ScaledQuantity) -> bool {
+    matches!(quantity, ScaledQuantity::AddedP50 | ScaledQuantity::AddedP99)
+}
+
+#[cfg(test)]
+mod tests;
