@@ -57,7 +57,7 @@ impl Estimate {
         (self.high - self.low) / 2.0
     }
 
-    fn map(self, f: impl Fn(f64) -> f64) -> Self {
+    pub(crate) fn map(self, f: impl Fn(f64) -> f64) -> Self {
         Self { value: f(self.value), low: f(self.low), high: f(self.high), ..self }
     }
 }

@@ -6,6 +6,7 @@
 
 mod error;
 mod estimate;
+mod jackknife;
 mod line;
 mod quantile;
 mod regression;
@@ -15,6 +16,7 @@ mod verdict;
 
 pub use error::Error;
 pub use estimate::{Estimate, Level, mean, paired_difference, paired_ratio};
+pub use jackknife::{jackknife, jackknife_ratio};
 pub use line::{Line, common_line, least_squares, pseudo_values};
 pub use quantile::{median, quantile};
 pub use regression::{Observation, Regression, regression};

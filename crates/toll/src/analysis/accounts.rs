@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toll_lab::{Component, Reading, Role, Sample};
 
+use super::groups::sidecar_label;
 use crate::store::{Mark, MarkedSample, TrialRecord};
 
 /// An owner of CPU time or memory.
@@ -19,13 +20,14 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// `client`, `client sidecar`, `load generator`, `toll`, `unattributed`.
+    /// `client`, `client sidecar`, `nginx (90 pods)`, `nginx sidecars (90)`, `node-1 proxy`, `load generator`, `toll`,
+    /// `unattributed`.
     pub fn label(&self) -> String {
         match self {
             Self::Unattributed => "unattributed".into(),
             Self::Component(c) => match c.role {
                 Role::Application => c.pod.clone(),
-                Role::Sidecar => format!("{} sidecar", c.pod),
+                Role::Sidecar => sidecar_label(&c.pod),
                 Role::Gateway | Role::Database | Role::Waypoint => c.pod.clone(),
                 Role::NodeProxy => format!("{} proxy", c.pod),
                 Role::Collector => "collector".into(),
@@ -35,7 +37,8 @@ impl Owner {
         }
     }
 
-    /// `application`, `sidecar`, `gateway`, `database`, `load_generator`, `harness`, `unattributed`.
+    /// `application`, `sidecar`, `node_proxy`, `waypoint`, `gateway`, `database`, `collector`, `load_generator`,
+    /// `harness`, `unattributed`.
     pub fn role(&self) -> &'static str {
         match self {
             Self::Unattributed => "unattributed",
@@ -90,9 +93,14 @@ impl CpuAccount {
     pub fn between(samples: &[MarkedSample], begin: Mark, end: Mark) -> Option<Self> {
         let begin = &samples.iter().find(|s| s.mark == begin)?.sample;
         let end = &samples.iter().find(|s| s.mark == end)?.sample;
+        Some(Self::of(begin, end))
+    }
+
+    /// Of the window between two samples.
+    pub fn of(begin: &Sample, end: &Sample) -> Self {
         let mut by_owner = components(begin, end);
         by_owner.push((Owner::Unattributed, unattributed(begin, end, &by_owner)));
-        Some(Self { window_ns: end.at_ns.saturating_sub(begin.at_ns), by_owner })
+        Self { window_ns: end.at_ns.saturating_sub(begin.at_ns), by_owner }
     }
 
     /// Of the trial's measured window.
@@ -103,6 +111,17 @@ impl CpuAccount {
     /// CPU time of the owners that `wanted` picks, nanoseconds; `None` when one of them is unknown.
     pub fn total_ns(&self, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
         self.by_owner.iter().filter(|(owner, _)| wanted(owner)).map(|(_, ns)| *ns).sum()
+    }
+
+    /// Whether it has an owner that `wanted` picks.
+    pub fn has(&self, wanted: impl Fn(&Owner) -> bool) -> bool {
+        self.by_owner.iter().any(|(owner, _)| wanted(owner))
+    }
+
+    /// CPU of the owners that `wanted` picks, thousandths of a core.
+    pub fn millicores(&self, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
+        let used_ns = self.total_ns(wanted)?;
+        (self.window_ns > 0).then(|| used_ns / self.window_ns as f64 * 1e3)
     }
 }
 
@@ -147,7 +166,8 @@ pub fn memory_series(samples: &[MarkedSample]) -> Vec<(Owner, Vec<(u64, f64)>)> 
 /// Mean anonymous memory of the measured system in the measured window, bytes.
 pub fn mean_memory(samples: &[MarkedSample]) -> Option<f64> {
     let window = measured_window(samples)?;
-    let totals: Vec<f64> = window.iter().filter_map(|s| measured_memory(&s.sample)).collect();
+    let totals: Vec<f64> =
+        window.iter().filter_map(|s| memory_of(&s.sample, Owner::is_measured)).collect();
     (!totals.is_empty()).then(|| totals.iter().sum::<f64>() / totals.len() as f64)
 }
 
@@ -166,6 +186,12 @@ pub fn mean_charged(samples: &[MarkedSample], wanted: impl Fn(&Owner) -> bool) -
     (!totals.is_empty()).then(|| totals.iter().sum::<f64>() / totals.len() as f64)
 }
 
+/// Whether the pod is an owner: there, and not one of many that are one.
+pub fn has_pod(trial: &TrialRecord, pod: &str) -> bool {
+    let first = trial.samples.first().map(|marked| &marked.sample);
+    first.is_some_and(|sample| sample.components.iter().any(|c| c.component.pod == pod))
+}
+
 /// The samples from the begin of the measured phase to its end.
 pub fn measured_window(samples: &[MarkedSample]) -> Option<&[MarkedSample]> {
     let begin = samples.iter().position(|s| s.mark == Mark::MeasureBegin)?;
@@ -173,13 +199,12 @@ pub fn measured_window(samples: &[MarkedSample]) -> Option<&[MarkedSample]> {
     samples.get(begin..=end)
 }
 
-fn measured_memory(sample: &Sample) -> Option<f64> {
-    sample
-        .components
-        .iter()
-        .filter(|c| Owner::Component(c.component.clone()).is_measured())
-        .map(|c| value(&c.memory.anonymous).map(|bytes| bytes as f64))
-        .sum()
+/// Anonymous memory of the owners that `wanted` picks, bytes; `None` when one is unknown or there is none.
+pub fn memory_of(sample: &Sample, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
+    let owners = sample.components.iter();
+    let mut picked = owners.filter(|c| wanted(&Owner::Component(c.component.clone()))).peekable();
+    picked.peek()?;
+    picked.map(|c| value(&c.memory.anonymous).map(|bytes| bytes as f64)).sum()
 }
 
 fn value(reading: &Reading<u64>) -> Option<u64> {

@@ -10,8 +10,11 @@ use super::summary::Arms;
 use crate::store::TrialRecord;
 
 /// Who pays, in the order in which a request meets them; then what is not counted in CPU per request.
-const PAYERS: [&str; 4] = ["gateway", "application", "sidecar", "database"];
-const NOT_COUNTED: [&str; 3] = ["unattributed", "load_generator", "harness"];
+const PAYERS: [&str; 6] =
+    ["gateway", "application", "sidecar", "node_proxy", "waypoint", "database"];
+const UNATTRIBUTED: &str = "unattributed";
+/// What is toll's own has no share in what a variant changed.
+const INSTRUMENT: [&str; 3] = ["collector", "load_generator", "harness"];
 
 /// One per variant but the baseline, which is the first of `arms`, when both have trials in one block.
 pub fn attribution(arms: &[Arms<'_>]) -> Vec<Attribution> {
@@ -57,7 +60,7 @@ impl Pair<'_> {
                 owners.push(owner);
             }
         }
-        let roles: Vec<&str> = PAYERS.into_iter().chain(NOT_COUNTED).collect();
+        let roles: Vec<&str> = PAYERS.into_iter().chain([UNATTRIBUTED]).chain(INSTRUMENT).collect();
         owners.sort_by_key(|owner| roles.iter().position(|role| *role == owner.role()));
         owners
     }
@@ -104,7 +107,7 @@ fn share_out(attribution: &mut Attribution) {
     let Some(whole) = whole else { return };
     let sums = attribution.counted.iter_mut().chain(&mut attribution.whole);
     let lines = attribution.parts.iter_mut().chain(&mut attribution.subtotals).chain(sums);
-    for line in lines.filter(|line| !matches!(line.role.as_str(), "load_generator" | "harness")) {
+    for line in lines.filter(|line| !INSTRUMENT.contains(&line.role.as_str())) {
         line.share = Some(line.change.value / whole.value);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::LEVEL;
 use super::accounts::{self, CpuAccount, Owner};
 use super::findings::{Effect, Estimate, Measured, Metric, Verdict, View};
+use super::merged::{self, Merged};
 use crate::plan::Arm;
 use crate::store::TrialRecord;
 
@@ -46,7 +47,8 @@ pub fn of_arm<'a>(
     trials.iter().copied().filter(move |t| t.trial.arm == arm)
 }
 
-/// What one trial says of a metric; `None` when a reading is missing.
+/// What one trial says of a metric; `None` when a reading is missing. Percentiles of several trials are those of
+/// [`over_blocks`] and [`Versus`], not means of these.
 pub fn observe(trial: &TrialRecord, metric: Metric) -> Option<f64> {
     let measured = &trial.load.as_ref()?.measure;
     match metric {
@@ -77,12 +79,44 @@ pub fn cpu_per_request(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> 
     (completed > 0).then(|| total_ns / completed as f64 / 1e3)
 }
 
-/// The mean of a metric over trials. A single trial has no interval: both ends are its value, and `blocks` is 1.
-pub fn mean(trials: &[&TrialRecord], metric: Metric) -> Option<Estimate> {
-    mean_observed(trials, |trial| observe(trial, metric))
+/// The percentile that a metric is of the latency's histogram, 0..1.
+fn percentile(metric: Metric) -> Option<f64> {
+    match metric {
+        Metric::LatencyP50 => Some(0.50),
+        Metric::LatencyP90 => Some(0.90),
+        Metric::LatencyP95 => Some(0.95),
+        Metric::LatencyP99 => Some(0.99),
+        Metric::LatencyMean
+        | Metric::Throughput
+        | Metric::CpuPerRequest
+        | Metric::ApplicationCpuPerRequest
+        | Metric::Memory => None,
+    }
 }
 
-/// The same for any number that a trial shows.
+/// Every metric that the trials show, over blocks: percentiles of all blocks merged, else means of the blocks'. A single
+/// trial has no interval: both ends are its value, and `blocks` is 1.
+pub fn over_blocks(trials: &[&TrialRecord]) -> Vec<(Metric, Estimate)> {
+    const ALL: [Metric; 9] = [
+        Metric::LatencyP50,
+        Metric::LatencyP90,
+        Metric::LatencyP95,
+        Metric::LatencyP99,
+        Metric::LatencyMean,
+        Metric::CpuPerRequest,
+        Metric::ApplicationCpuPerRequest,
+        Metric::Throughput,
+        Metric::Memory,
+    ];
+    let latency = Merged::of_trials(trials, merged::latency);
+    let over_blocks = |metric: Metric| match percentile(metric) {
+        Some(quantile) => latency.as_ref()?.quantile(quantile).estimate(),
+        None => mean_observed(trials, |trial| observe(trial, metric)),
+    };
+    ALL.into_iter().filter_map(|metric| Some((metric, over_blocks(metric)?))).collect()
+}
+
+/// The mean over trials of any number that a trial shows.
 pub fn mean_observed(
     trials: &[&TrialRecord],
     observe: impl Fn(&TrialRecord) -> Option<f64>,
@@ -93,16 +127,15 @@ pub fn mean_observed(
 
 /// The mean of observations, one per block.
 pub fn mean_of(values: &[f64]) -> Option<Estimate> {
-    if let [single] = values {
-        return Some(Estimate {
-            value: *single,
-            low: *single,
-            high: *single,
-            level: LEVEL.share(),
-            blocks: 1,
-        });
+    if let [value] = values {
+        return Some(single(*value));
     }
     toll_stats::mean(values, LEVEL).ok().map(estimate)
+}
+
+/// What one block alone shows: it has no interval.
+pub fn single(value: f64) -> Estimate {
+    Estimate { value, low: value, high: value, level: LEVEL.share(), blocks: 1 }
 }
 
 /// The mean of a number that trials show, and how it changed `against` the baseline's.
@@ -118,7 +151,7 @@ pub fn measured(
     Some(Measured { mean, change, ratio })
 }
 
-/// One metric in the two arms of each block that has both.
+/// A number in the two arms of each block that has both.
 pub struct Paired {
     blocks: Vec<usize>,
     baseline: Vec<f64>,
@@ -127,11 +160,6 @@ pub struct Paired {
 
 impl Paired {
     /// Pairs two arms by block.
-    pub fn by_block(baseline: &[&TrialRecord], variant: &[&TrialRecord], metric: Metric) -> Self {
-        Self::observing(baseline, variant, |trial| observe(trial, metric))
-    }
-
-    /// The same for any number that a trial shows.
     pub fn observing(
         baseline: &[&TrialRecord],
         variant: &[&TrialRecord],
@@ -180,21 +208,74 @@ impl Paired {
         self.ratio().map(estimate)
     }
 
+    fn compared(&self) -> Option<Compared> {
+        Some(Compared {
+            baseline: arithmetic_mean(&self.baseline),
+            value: arithmetic_mean(&self.variant),
+            difference: self.difference()?,
+            ratio: self.ratio(),
+        })
+    }
+}
+
+/// Two arms under one load, held against each other block by block.
+pub struct Versus<'a> {
+    baseline: &'a [&'a TrialRecord],
+    variant: &'a [&'a TrialRecord],
+    latency: Option<[Merged; 2]>,
+}
+
+/// One metric in two arms.
+struct Compared {
+    baseline: f64,
+    value: f64,
+    difference: toll_stats::Estimate,
+    ratio: Option<toll_stats::Estimate>,
+}
+
+impl<'a> Versus<'a> {
+    /// Over the blocks that have both.
+    pub fn new(baseline: &'a [&'a TrialRecord], variant: &'a [&'a TrialRecord]) -> Self {
+        let latency = Merged::of_arms([baseline, variant], merged::latency);
+        Self { baseline, variant, latency }
+    }
+
+    /// `None` with fewer than two blocks.
+    fn compared(&self, metric: Metric) -> Option<Compared> {
+        match percentile(metric) {
+            Some(quantile) => self.percentiles(quantile),
+            None => {
+                let observe = |trial: &TrialRecord| observe(trial, metric);
+                Paired::observing(self.baseline, self.variant, observe).compared()
+            }
+        }
+    }
+
+    fn percentiles(&self, quantile: f64) -> Option<Compared> {
+        let [baseline, variant] =
+            self.latency.as_ref()?.each_ref().map(|arm| arm.quantile(quantile));
+        Some(Compared {
+            baseline: baseline.all,
+            value: variant.all,
+            difference: variant.minus(&baseline).over_blocks()?,
+            ratio: variant.over(&baseline),
+        })
+    }
+
+    /// variant / baseline of a latency's percentile, with its interval.
+    pub fn percentile_ratio(&self, quantile: f64) -> Option<Estimate> {
+        self.percentiles(quantile)?.ratio.map(estimate)
+    }
+
     /// The largest difference that this pair leaves possible, when both arms are the baseline.
-    pub fn noise_floor(&self) -> Option<f64> {
-        self.difference().map(|difference| toll_stats::noise_floor(&difference))
+    pub fn noise_floor(&self, metric: Metric) -> Option<f64> {
+        self.compared(metric).map(|compared| toll_stats::noise_floor(&compared.difference))
     }
 
     /// What the variant changed; `None` with fewer than two pairs.
-    pub fn effect(
-        &self,
-        variant: &str,
-        metric: Metric,
-        floor: Option<f64>,
-        bound: f64,
-    ) -> Option<Effect> {
-        let difference = self.difference()?;
-        let baseline = arithmetic_mean(&self.baseline);
+    pub fn effect(&self, variant: &str, judged: Judged) -> Option<Effect> {
+        let Judged { metric, floor, bound } = judged;
+        let Compared { baseline, value, difference, ratio } = self.compared(metric)?;
         let verdict = match floor {
             Some(_) => toll_stats::verdict(&difference, floor, baseline.abs() * bound),
             // Without a valid A/A pair nobody knows what chance alone does here.
@@ -208,20 +289,32 @@ impl Paired {
             against: None,
             metric,
             baseline,
-            value: arithmetic_mean(&self.variant),
+            value,
             difference: estimate(difference),
-            ratio: estimate(self.ratio()?),
+            ratio: estimate(ratio?),
             noise_floor: floor,
             verdict: verdict_finding(verdict),
         })
     }
 }
 
+/// By what an effect is judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged {
+    /// What is compared.
+    pub metric: Metric,
+    /// Largest difference that the A/A pair leaves possible, if there is one.
+    pub floor: Option<f64>,
+    /// Share of the baseline inside which a difference counts as none.
+    pub bound: f64,
+}
+
 fn arithmetic_mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-fn estimate(e: toll_stats::Estimate) -> Estimate {
+/// As it is reported.
+pub fn estimate(e: toll_stats::Estimate) -> Estimate {
     Estimate { value: e.value, low: e.low, high: e.high, level: e.level.share(), blocks: e.samples }
 }
 

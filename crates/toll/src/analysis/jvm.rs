@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use toll_lab::{PodMetrics, Reading};
 
-use super::accounts::measured_window;
+use super::accounts::{self, measured_window};
 use super::effects::{self, measured};
 use super::findings::{JvmRow, JvmUse};
 use super::summary::Arms;
@@ -68,9 +68,10 @@ pub fn cpu_load(trial: &TrialRecord, pod: &str, cores: Option<usize>) -> Option<
     share_of_time(trial, pod, CPU_TIME).map(|busy| busy / cores as f64)
 }
 
-/// CPU time of the pod per completed request by its cgroup, microseconds.
+/// CPU time of the pod per completed request by its cgroup, microseconds; `None` for one of a service with so many
+/// that they are one owner.
 pub fn cpu_per_request_us(trial: &TrialRecord, pod: &str) -> Option<f64> {
-    let is_there = window(trial, pod).next().is_some();
+    let is_there = window(trial, pod).next().is_some() && accounts::has_pod(trial, pod);
     let cpu = || effects::cpu_per_request(trial, |owner| owner.pod() == Some(pod));
     is_there.then(cpu).flatten()
 }

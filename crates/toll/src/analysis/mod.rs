@@ -12,19 +12,26 @@ mod effects;
 pub mod findings;
 #[cfg(test)]
 pub mod fixture;
+mod groups;
 mod heap;
 pub mod hey;
 mod jvm;
 pub mod k6;
+mod kubectl_top;
 mod latency;
+mod merged;
 mod pods;
 mod reference;
 mod regime;
+mod resources;
 pub mod scaling;
+mod service_times;
 mod settled;
 mod spans;
+pub mod status;
 mod summary;
 mod traversals;
+pub mod vegeta;
 
 use crate::store::{RunRecord, TrialRecord};
 
@@ -39,10 +46,14 @@ const LEVEL: toll_stats::Level = toll_stats::Level::P95;
 /// All that a run found.
 pub fn findings(run: &RunRecord) -> Findings {
     let settled = settled::settled(run);
-    let run = &without_rehearsal(run);
-    let valid = valid(run);
+    let by_pod: Vec<&TrialRecord> = counted(run).collect();
+    let run = &groups::by_owner(run);
+    let valid: Vec<&TrialRecord> = counted(run).collect();
     let mut loads: Vec<LoadFindings> =
         run.plan.loads.iter().map(|load| summary::load_findings(run, load, &valid)).collect();
+    for load in &mut loads {
+        load.top_totals = kubectl_top::totals(load, &by_pod);
+    }
     loads.sort_by_key(|load| load.view != View::EqualRate);
     let heap_trends = heap::trends(run, &valid);
     let span_costs = spans::costs(run, &valid);
@@ -69,7 +80,7 @@ pub fn findings(run: &RunRecord) -> Findings {
         settled,
         scalings: sweep.as_ref().map_or_else(Vec::new, |s| scaling::scalings(&run.plan, s)),
         crossings: sweep.as_ref().map_or_else(Vec::new, |s| scaling::crossings(&run.plan, s)),
-        service_times: vec![],
+        service_times: service_times::service_times(run, &valid),
         span_costs,
         heap_trends,
         trials: summary::trial_lines(run),
@@ -78,17 +89,8 @@ pub fn findings(run: &RunRecord) -> Findings {
 }
 
 /// The trials that count: neither invalid nor of the rehearsal.
-fn valid(run: &RunRecord) -> Vec<&TrialRecord> {
-    let counts = |t: &&TrialRecord| t.trial.block > 0 && t.verdict.invalid.is_empty();
-    run.trials.iter().filter(counts).collect()
-}
-
-/// The run without its block 0: what services bore to get used to it.
-fn without_rehearsal(run: &RunRecord) -> RunRecord {
-    let mut run = run.clone();
-    run.plan.trials.retain(|trial| trial.block > 0);
-    run.trials.retain(|trial| trial.trial.block > 0);
-    run
+fn counted(run: &RunRecord) -> impl Iterator<Item = &TrialRecord> {
+    run.trials.iter().filter(|t| t.trial.block > 0 && t.verdict.invalid.is_empty())
 }
 
 #[cfg(test)]

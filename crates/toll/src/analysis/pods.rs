@@ -7,23 +7,26 @@
 
 use std::collections::BTreeMap;
 
+use toll_lab::Deployment;
+
 use super::accounts::{self, CpuAccount, Owner};
 use super::effects::measured;
 use super::findings::{PodRow, PodUse};
+use super::groups::owner_of;
 use super::summary::Arms;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedLoad};
 use crate::store::TrialRecord;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Pods of the application and its databases by group, their total, then the gateways. `arms` has the baseline
-/// first.
-pub fn top(plan: &Plan, arms: &[Arms<'_>]) -> Vec<PodRow> {
-    let groups = groups(plan);
+/// Pods of the application and its databases by group, then proxies of nodes, their total, then the gateways. `arms`
+/// has the baseline first. The pods of a service with many are one row.
+pub fn top(plan: &Plan, load: &PlannedLoad, arms: &[Arms<'_>]) -> Vec<PodRow> {
+    let groups = groups(plan, load);
     let pods = pods(arms);
     let row = |(pod, role): &(String, &'static str)| PodRow {
         pod: pod.clone(),
-        group: groups.get(pod.as_str()).copied().unwrap_or_default().into(),
+        group: groups.get(pod).cloned().unwrap_or_default(),
         role: (*role).into(),
         uses: uses(arms, |owner| owner.pod() == Some(pod)),
     };
@@ -48,17 +51,23 @@ pub fn is_counted_in_total(owner: &Owner) -> bool {
     owner.is_measured() && !owner.is_gateway()
 }
 
-/// The group of each pod, by the variants in their order.
-fn groups(plan: &Plan) -> BTreeMap<String, &str> {
-    let deployments = plan.ready().map(|(_, deployment)| deployment);
-    let pods = deployments.flat_map(|deployment| deployment.pods());
-    pods.map(|(pod, service)| (pod, service.group.as_str())).collect()
+/// The group of each pod under this load, by the variants in their order.
+fn groups(plan: &Plan, load: &PlannedLoad) -> BTreeMap<String, String> {
+    let of_size = |deployment: &Deployment| match &load.cell {
+        Some(cell) => cell.of(deployment),
+        None => deployment.clone(),
+    };
+    let of_variant = |deployment: Deployment| -> Vec<(String, String)> {
+        let pods = deployment.pods().into_iter();
+        pods.map(|(pod, service)| (owner_of(&pod, service), service.group.clone())).collect()
+    };
+    plan.ready().flat_map(|(_, deployment)| of_variant(of_size(deployment))).collect()
 }
 
-/// Where a group comes first in the plan.
-fn order(plan: &Plan, group: &str) -> Option<usize> {
+/// Where a group comes first in the plan; proxies of nodes are in none and come last.
+fn order(plan: &Plan, group: &str) -> usize {
     let mut services = plan.ready().flat_map(|(_, deployment)| &deployment.services);
-    services.position(|service| service.group == group)
+    services.position(|service| service.group == group).unwrap_or(usize::MAX)
 }
 
 /// Every pod that used something, with its role, in the order of the samples.
@@ -89,9 +98,7 @@ fn uses(arms: &[Arms<'_>], wanted: impl Fn(&Owner) -> bool) -> Vec<PodUse> {
 
 /// CPU in the measured window of the owners that `wanted` picks, thousandths of a core.
 pub fn cpu_millicores(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
-    let account = CpuAccount::measured(trial)?;
-    let used_ns = account.total_ns(wanted)?;
-    (account.window_ns > 0).then(|| used_ns / account.window_ns as f64 * 1e3)
+    CpuAccount::measured(trial)?.millicores(wanted)
 }
 
 /// Memory charged to the owners that `wanted` picks, the mean of the measured window, MiB.

@@ -1,15 +1,17 @@
 //! Published figures beside the measured ones. Ratios to the baseline are compared, not absolute values: the
 //! machine is another.
 
-use super::effects::{self, Paired};
+use super::accounts::has_pod;
+use super::effects::{self, Paired, Versus};
 use super::findings::{Derived, Estimate, Metric, RecomputedRow, ReferenceRow};
 use super::jvm;
+use super::merged::{self, Merged};
 use super::pods::{cpu_millicores, is_counted_in_total, memory_mib};
 use crate::plan::{PlannedReference, PublishedFigure, Recomputed};
 use crate::store::TrialRecord;
 
-/// Percentiles that a study can hold figures of, and the metric measured for each.
-const LATENCIES: [(&str, f64); 7] = [
+/// Percentiles that a study can hold figures of.
+const PERCENTILES: [(&str, f64); 7] = [
     ("p10", 0.10),
     ("p25", 0.25),
     ("p50", 0.50),
@@ -30,15 +32,19 @@ pub struct OfLoad<'a> {
     pub cores: Option<usize>,
 }
 
-/// What a trial shows of the figure of that name, in the figure's unit; `None` for a name of another form.
+/// The percentile of the latency that a figure is, 0..1; `None` for another figure.
+fn percentile(figure: &str) -> Option<f64> {
+    let name = figure.strip_prefix("latency_ms.")?;
+    PERCENTILES.iter().find(|(known, _)| *known == name).map(|(_, quantile)| *quantile)
+}
+
+/// What a trial shows of the figure of that name, in the figure's unit; `None` for a name of another form, and for
+/// percentiles, which are those of all trials together.
 fn observe(trial: &TrialRecord, figure: &str, cores: Option<usize>) -> Option<f64> {
-    let latency = || trial.load.as_ref().map(|load| &load.measure.latency);
     match figure.split_once('.') {
         None if figure == "throughput_per_s" => effects::throughput(trial),
-        Some(("latency_ms", "mean")) => Some(latency()?.mean_us() / 1e3),
-        Some(("latency_ms", percentile)) => {
-            let (_, quantile) = LATENCIES.iter().find(|(name, _)| *name == percentile)?;
-            Some(latency()?.quantile_us(*quantile) / 1e3)
+        Some(("latency_ms", "mean")) => {
+            effects::observe(trial, Metric::LatencyMean).map(|us| us / 1e3)
         }
         Some(("cpu_millicores", pod)) if has_pod(trial, pod) => {
             cpu_millicores(trial, |owner| owner.pod() == Some(pod))
@@ -50,11 +56,6 @@ fn observe(trial: &TrialRecord, figure: &str, cores: Option<usize>) -> Option<f6
         Some(("heap_mib", pod)) => jvm::heap_used_mib(trial, pod),
         _ => None,
     }
-}
-
-fn has_pod(trial: &TrialRecord, pod: &str) -> bool {
-    let first = trial.samples.first().map(|marked| &marked.sample);
-    first.is_some_and(|sample| sample.components.iter().any(|c| c.component.pod == pod))
 }
 
 /// One row per published figure of this load. `trials_of` gives the valid trials of a variant.
@@ -74,21 +75,20 @@ fn row<'a>(
     of: &OfLoad<'_>,
     trials_of: impl Fn(&str) -> Vec<&'a TrialRecord>,
 ) -> ReferenceRow {
-    let observe = |trial: &TrialRecord| observe(trial, &published.figure, of.cores);
-    let trials = trials_of(&published.variant);
+    let (baseline, trials) = (trials_of(of.baseline), trials_of(&published.variant));
     let is_baseline = published.variant == of.baseline;
     let published_baseline = all
         .iter()
         .find(|other| other.variant == of.baseline && other.figure == published.figure)
         .filter(|_| !is_baseline);
-    let paired = || Paired::observing(&trials_of(of.baseline), &trials, observe);
+    let arms = Pair { baseline: &baseline, variant: &trials };
     ReferenceRow {
         variant: published.variant.clone(),
         figure: published.figure.clone(),
         published: published.value,
-        measured: effects::mean_observed(&trials, observe).map(|estimate| estimate.value),
+        measured: arms.measured(&published.figure, of.cores),
         published_ratio: published_baseline.map(|base| published.value / base.value),
-        measured_ratio: (!is_baseline).then(|| paired().ratio_estimate()).flatten(),
+        measured_ratio: (!is_baseline).then(|| arms.ratio(&published.figure, of.cores)).flatten(),
     }
 }
 
@@ -128,8 +128,8 @@ fn derive(
     let of_pod = |derive: &dyn Fn(&str) -> Option<Estimate>| figure.pod.as_deref().and_then(derive);
     match figure.derived {
         Derived::ThroughputChange => arms.change(effects::throughput),
-        Derived::LatencyP95Change => arms.change(|t| effects::observe(t, Metric::LatencyP95)),
-        Derived::LatencyP90Change => arms.change(|t| effects::observe(t, Metric::LatencyP90)),
+        Derived::LatencyP95Change => arms.percentile_change(0.95),
+        Derived::LatencyP90Change => arms.percentile_change(0.90),
         Derived::CpuLoadPoints => {
             of_pod(&|pod| arms.difference(|t| cpu_load_percent(t, pod, cores)))
         }
@@ -155,6 +155,29 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
+    /// What the variant shows of the figure of that name, in its unit.
+    fn measured(&self, figure: &str, cores: Option<usize>) -> Option<f64> {
+        if let Some(quantile) = percentile(figure) {
+            let latency = Merged::of_trials(self.variant, merged::latency)?;
+            return Some(latency.quantile(quantile).all / 1e3);
+        }
+        let measured = effects::mean_observed(self.variant, |t| observe(t, figure, cores));
+        measured.map(|estimate| estimate.value)
+    }
+
+    fn ratio(&self, figure: &str, cores: Option<usize>) -> Option<Estimate> {
+        if let Some(quantile) = percentile(figure) {
+            return Versus::new(self.baseline, self.variant).percentile_ratio(quantile);
+        }
+        let observe = |t: &TrialRecord| observe(t, figure, cores);
+        Paired::observing(self.baseline, self.variant, observe).ratio_estimate()
+    }
+
+    /// Change of a percentile of the latency, per cent.
+    fn percentile_change(&self, quantile: f64) -> Option<Estimate> {
+        Versus::new(self.baseline, self.variant).percentile_ratio(quantile).map(in_percent)
+    }
+
     /// Change by the ratio of the arms, per cent.
     fn change(&self, observe: impl Fn(&TrialRecord) -> Option<f64>) -> Option<Estimate> {
         Paired::observing(self.baseline, self.variant, observe).ratio_estimate().map(in_percent)

@@ -18,6 +18,7 @@ use toll_lab::Deployment;
 use super::accounts::Owner;
 use super::effects::{self, Paired};
 use super::findings::{Estimate, SpanCosts, SpanPoint};
+use super::groups::owner_of;
 use crate::plan::{Arm, PlannedLoad, Release};
 use crate::store::{RunRecord, TrialRecord};
 
@@ -85,7 +86,7 @@ impl Lines<'_> {
             .pods()
             .into_iter()
             .filter(|(_, of)| of.name == service)
-            .map(|(pod, _)| pod)
+            .map(|(pod, of)| owner_of(&pod, of))
             .collect();
         let spans = |load: &PlannedLoad| load.spans.get(service).copied().unwrap_or(0);
         self.line(service, spans, |owner| {

@@ -4,9 +4,11 @@ use toll_lab::{Program, Spans};
 use toll_load::Stop;
 
 use super::accounts::{self, CpuAccount, Owner};
-use super::effects::{self, Paired};
+use super::effects::{self, Judged, Versus};
 use super::findings::*;
-use super::{attribution, hey, jvm, k6, latency, pods, reference, regime, traversals};
+use super::{
+    attribution, hey, jvm, k6, latency, pods, reference, regime, resources, traversals, vegeta,
+};
 use crate::plan::{
     Arm, BringUp, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedUsers, Release,
     VariantState,
@@ -29,19 +31,20 @@ pub fn load_findings(run: &RunRecord, load: &PlannedLoad, valid: &[&TrialRecord]
         .map(|(name, trials)| variant_load(run, load, name, &trials))
         .collect();
     let arms: Vec<Arms<'_>> = names.iter().map(|name| (*name, trials(name, false))).collect();
+    let floors = floors(load, &trials(baseline, false), &trials(baseline, true));
     let of_load = reference::OfLoad { load: &load.name, baseline, cores: run.host.cores };
     LoadFindings {
         name: load.name.clone(),
         view: view(load),
         cell: load.cell.clone(),
-        between: vec![],
-        resources: vec![],
+        between: between(run, &arms, &floors),
+        resources: resources::rows(&arms),
         top_totals: vec![],
         describes: describe(run, load),
         variants,
-        effects: load_effects(run, load, &names, &trials),
+        effects: load_effects(run, &arms, &floors),
         attribution: attribution::attribution(&arms),
-        top_pods: pods::top(&run.plan, &arms),
+        top_pods: pods::top(&run.plan, load, &arms),
         jvms: jvm::rows(&arms, run.host.cores),
         regimes: regime::regimes(run, load, &arms),
         reference: run.plan.reference.as_ref().map_or_else(Vec::new, |published| {
@@ -56,28 +59,48 @@ pub fn load_findings(run: &RunRecord, load: &PlannedLoad, valid: &[&TrialRecord]
 /// A variant and its valid trials under one load.
 pub type Arms<'a> = (&'a str, Vec<&'a TrialRecord>);
 
-fn load_effects<'a>(
+/// What each variant changed against the baseline.
+fn load_effects(run: &RunRecord, arms: &[Arms<'_>], floors: &Floors) -> Vec<Effect> {
+    let Some((baseline, others)) = arms.split_first() else { return vec![] };
+    others.iter().flat_map(|arm| held_against(run, baseline, arm, floors)).collect()
+}
+
+/// What each variant but the baseline changed against those before it.
+fn between(run: &RunRecord, arms: &[Arms<'_>], floors: &Floors) -> Vec<Effect> {
+    let others = arms.get(1..).unwrap_or_default();
+    let of = |(place, arm): (usize, &Arms<'_>)| -> Vec<Effect> {
+        let earlier = others[..place].iter();
+        earlier
+            .flat_map(|earlier| {
+                let against = Some(earlier.0.to_owned());
+                let effects = held_against(run, earlier, arm, floors);
+                effects.into_iter().map(move |e| Effect { against: against.clone(), ..e })
+            })
+            .collect()
+    };
+    others.iter().enumerate().flat_map(of).collect()
+}
+
+/// Of each metric, the largest difference that the A/A pair leaves possible.
+type Floors = Vec<(Metric, Option<f64>)>;
+
+fn floors(load: &PlannedLoad, baseline: &[&TrialRecord], again: &[&TrialRecord]) -> Floors {
+    let pair = Versus::new(baseline, again);
+    effects::compared(view(load)).iter().map(|m| (*m, pair.noise_floor(*m))).collect()
+}
+
+fn held_against(
     run: &RunRecord,
-    load: &PlannedLoad,
-    names: &[&str],
-    trials: &impl Fn(&str, bool) -> Vec<&'a TrialRecord>,
+    (_, against): &Arms<'_>,
+    (variant, trials): &Arms<'_>,
+    floors: &Floors,
 ) -> Vec<Effect> {
-    let baseline = trials(&run.plan.baseline, false);
-    let again = trials(&run.plan.baseline, true);
-    let others = names.iter().filter(|name| **name != run.plan.baseline);
-    others
-        .flat_map(|name| {
-            let variant = trials(name, false);
-            effects::compared(view(load))
-                .iter()
-                .filter_map(|metric| {
-                    let floor = Paired::by_block(&baseline, &again, *metric).noise_floor();
-                    let paired = Paired::by_block(&baseline, &variant, *metric);
-                    paired.effect(name, *metric, floor, run.plan.bound)
-                })
-                .collect::<Vec<_>>()
-        })
-        .collect()
+    let versus = Versus::new(against, trials);
+    let effect = |(metric, floor): &(Metric, Option<f64>)| {
+        let judged = Judged { metric: *metric, floor: *floor, bound: run.plan.bound };
+        versus.effect(variant, judged)
+    };
+    floors.iter().filter_map(effect).collect()
 }
 
 fn view(load: &PlannedLoad) -> View {
@@ -154,26 +177,15 @@ fn variant_load(
     name: &str,
     trials: &[&TrialRecord],
 ) -> VariantLoad {
-    const ALL: [Metric; 9] = [
-        Metric::LatencyP50,
-        Metric::LatencyP90,
-        Metric::LatencyP95,
-        Metric::LatencyP99,
-        Metric::LatencyMean,
-        Metric::CpuPerRequest,
-        Metric::ApplicationCpuPerRequest,
-        Metric::Throughput,
-        Metric::Memory,
-    ];
     let histograms: Vec<_> =
         trials.iter().filter_map(|t| t.load.as_ref()).map(|load| &load.measure.latency).collect();
     VariantLoad {
         variant: name.into(),
         trials: trials.len(),
-        metrics: ALL.iter().filter_map(|m| Some((*m, effects::mean(trials, *m)?))).collect(),
+        metrics: effects::over_blocks(trials),
         latency_curve: latency::curve(&histograms),
         hey: (view(load) == View::FlatOut).then(|| hey::of_trials(trials)).flatten(),
-        vegeta: None,
+        vegeta: (view(load) == View::EqualRate).then(|| vegeta::of_trials(trials)).flatten(),
         k6: (view(load) == View::Users).then(|| as_k6(run, load, trials)).flatten(),
         throughput_by_block: trials.iter().filter_map(|t| effects::throughput(t)).collect(),
         cpu_per_request: costs(trials, request_cpu_us),

@@ -274,7 +274,7 @@ fn millicores(trial: &TrialRecord) -> Option<f64> {
 fn added_by_block(pairs: &[(&Histogram, &Histogram)], quantile: f64) -> Vec<f64> {
     let figure = |kept: &[(&Histogram, &Histogram)]| {
         let (baseline, variant): (Vec<&Histogram>, Vec<&Histogram>) = kept.iter().copied().unzip();
-        let [baseline, variant] = [baseline, variant].map(|arm| latency::merged(&arm));
+        let [baseline, variant] = [baseline, variant].map(|arm| merged::merge(&arm));
         Some(variant?.quantile_us(quantile) - baseline?.quantile_us(quantile))
     };
     let Some((all, values)) = figure(pairs).zip(toll_stats::pseudo_values(pairs, figure)) else {

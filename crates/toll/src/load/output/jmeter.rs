@@ -14,7 +14,7 @@ use std::io::{self, Write};
 
 use toll_load::{ErrorKind, LoadModel, LoadPlan, Sample, Target};
 
-use super::status::reason;
+use crate::analysis::status::reason;
 
 pub(super) const HEADER: &str = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,\
 dataType,success,failureMessage,bytes,sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect";

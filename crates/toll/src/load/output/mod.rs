@@ -17,7 +17,6 @@ mod jmeter;
 mod json;
 mod k6;
 mod prometheus;
-mod status;
 #[cfg(test)]
 mod tests;
 mod vegeta;
@@ -132,10 +131,6 @@ impl Finished<'_> {
     /// Length of the measured phase, seconds.
     fn seconds(&self) -> f64 {
         counts::seconds(self.measured())
-    }
-
-    fn nanoseconds(&self) -> u64 {
-        self.measured().end_ns.saturating_sub(self.measured().begin_ns)
     }
 
     /// Requests that failed; attempts to connect are not requests.

@@ -1,82 +1,49 @@
 //! vegeta's text report (as of version 12).
 //!
-//! - Latencies are those of complete answers; vegeta mixes in the time that failed requests took.
-//! - The rate is requests that came to an end over the length of the phase; the throughput is answers with a
-//!   status below 400 that came within the phase. When the last answer came is not known: the wait is 0s.
-//! - Bytes are those of bodies, as in vegeta. Failed requests have status 0.
-//! - The error set holds statuses from 400 on under their registered names, and kinds of failure.
+//! What the figures mean stands where they are computed, in [`crate::analysis::vegeta`]. When the last answer came is
+//! not known: the wait is 0s.
 
-use toll_load::Histogram;
-
-use super::{Finished, share, status::reason};
+use super::Finished;
+use crate::analysis::findings::VegetaSummary;
+use crate::analysis::vegeta;
 
 pub(super) fn render(load: Finished<'_>) -> String {
+    let summary = vegeta::summary(load.report);
     let rows = [
-        ("Requests", "[total, rate, throughput]", requests(load)),
-        ("Duration", "[total, attack, wait]", duration(load)),
-        ("Latencies", "[min, mean, 50, 90, 95, 99, max]", latencies(&load.measured().latency)),
-        ("Bytes In", "[total, mean]", bytes(load, load.measured().body_bytes_in)),
-        ("Bytes Out", "[total, mean]", bytes(load, load.measured().body_bytes_out)),
-        ("Success", "[ratio]", format!("{:.2}%", success(load) * 100.0)),
-        ("Status Codes", "[code:count]", status_codes(load)),
+        ("Requests", "[total, rate, throughput]", requests(&summary)),
+        ("Duration", "[total, attack, wait]", duration(&summary)),
+        ("Latencies", "[min, mean, 50, 90, 95, 99, max]", latencies(&summary)),
+        ("Bytes In", "[total, mean]", bytes(summary.bytes_in)),
+        ("Bytes Out", "[total, mean]", bytes(summary.bytes_out)),
+        ("Success", "[ratio]", format!("{:.2}%", summary.success * 100.0)),
+        ("Status Codes", "[code:count]", status_codes(&summary)),
     ];
     let rows = rows.map(|(label, what, figures)| format!("{label:<14}{what:<34}{figures}\n"));
-    format!("{}Error Set:\n{}", rows.concat(), error_set(load))
+    let errors: String = summary.errors.iter().map(|line| format!("{line}\n")).collect();
+    format!("{}Error Set:\n{errors}", rows.concat())
 }
 
-fn requests(load: Finished<'_>) -> String {
-    let total = load.requests();
-    let rate = load.per_second(total as f64);
-    let successful = share(successes(load) as f64, load.measured().done as f64);
-    let throughput = load.per_second(load.measured().completed as f64) * successful;
-    format!("{total}, {rate:.2}, {throughput:.2}")
+fn requests(summary: &VegetaSummary) -> String {
+    let VegetaSummary { requests, rate_per_s, throughput_per_s, .. } = summary;
+    format!("{requests}, {rate_per_s:.2}, {throughput_per_s:.2}")
 }
 
-fn duration(load: Finished<'_>) -> String {
-    let attack = readable(load.nanoseconds());
+fn duration(summary: &VegetaSummary) -> String {
+    let attack = readable((summary.attack_s * 1e9).round() as u64);
     format!("{attack}, {attack}, {}", readable(0))
 }
 
-fn latencies(latency: &Histogram) -> String {
-    let quantile = |quantile| latency.quantile_us(quantile);
-    let figures = [
-        latency.min_us(),
-        latency.mean_us(),
-        quantile(0.5),
-        quantile(0.9),
-        quantile(0.95),
-        quantile(0.99),
-        latency.max_us(),
-    ];
-    figures.map(|us| readable((us * 1e3).round() as u64)).join(", ")
+fn latencies(summary: &VegetaSummary) -> String {
+    summary.latencies_us.map(|us| readable((us * 1e3).round() as u64)).join(", ")
 }
 
-fn bytes(load: Finished<'_>, total: u64) -> String {
-    format!("{total}, {:.2}", share(total as f64, load.requests() as f64))
-}
-
-fn successes(load: Finished<'_>) -> u64 {
-    load.measured().statuses.range(200..400).map(|(_, count)| count).sum()
-}
-
-fn success(load: Finished<'_>) -> f64 {
-    share(successes(load) as f64, load.requests() as f64)
+fn bytes((total, each): (u64, f64)) -> String {
+    format!("{total}, {each:.2}")
 }
 
 /// Each with two blanks behind it, also the last.
-fn status_codes(load: Finished<'_>) -> String {
-    let failed = (load.failed() > 0).then(|| (0, load.failed()));
-    let statuses = load.measured().statuses.iter().map(|(status, count)| (*status, *count));
-    failed.into_iter().chain(statuses).map(|(code, count)| format!("{code}:{count}  ")).collect()
-}
-
-fn error_set(load: Finished<'_>) -> String {
-    let refused = load.measured().statuses.range(400..).map(|(status, _)| {
-        let line = format!("{status} {}", reason(*status));
-        line.trim_end().to_owned()
-    });
-    let failed = load.measured().errors.keys().map(|kind| kind.name().to_owned());
-    refused.chain(failed).map(|line| line + "\n").collect()
+fn status_codes(summary: &VegetaSummary) -> String {
+    summary.statuses.iter().map(|(code, count)| format!("{code}:{count}  ")).collect()
 }
 
 /// As Go writes a duration, rounded to the unit below its largest.

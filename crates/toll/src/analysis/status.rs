@@ -2,7 +2,7 @@
 //! status line is not kept.
 
 /// The name, empty when the code is not registered.
-pub(super) fn reason(status: u16) -> &'static str {
+pub fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
         201 => "Created",

@@ -1,0 +1,154 @@
+//! CPU and memory by group of pods, over exactly the measured window: what a platform pays for.
+//!
+//! The mean of CPU comes from counters at the window's ends, its lowest and highest reading from counters at least a
+//! second apart; memory is anonymous memory in every sample, since page cache is charged to whoever touched it first.
+//! The total is that of one instant. A published study adds up the groups' own minima and maxima, which may belong to
+//! different instants: those sums stand beside it under their own name.
+
+use toll_lab::{Component, Role, Sample};
+
+use super::accounts::{CpuAccount, Owner, measured_window, memory_of};
+use super::effects::mean_of;
+use super::findings::{Estimate, ResourceGroup, ResourceRow, ResourceUse, Spread};
+use super::summary::Arms;
+use crate::store::TrialRecord;
+
+const MIB: f64 = 1024.0 * 1024.0;
+/// CPU is not read over less: the clocks of many components are not read at one instant.
+const LEAST_INTERVAL_NS: u64 = 1_000_000_000;
+/// The groups that the local lab can have.
+const GROUPS: [ResourceGroup; 3] =
+    [ResourceGroup::Gateway, ResourceGroup::Application, ResourceGroup::NodeProxies];
+
+/// One row a group that any variant has, the control plane where there is a mesh, then the sums. `arms` has the
+/// baseline first.
+pub fn rows(arms: &[Arms<'_>]) -> Vec<ResourceRow> {
+    let arms: Vec<&Arms<'_>> = arms.iter().filter(|(_, trials)| !trials.is_empty()).collect();
+    let row = |group: ResourceGroup| ResourceRow {
+        group,
+        uses: arms.iter().map(|arm| use_of(arm, |owner| group_of(owner) == Some(group))).collect(),
+    };
+    let groups: Vec<ResourceRow> = GROUPS.into_iter().map(row).filter(is_there).collect();
+    if groups.is_empty() {
+        return vec![];
+    }
+    let total = ResourceRow {
+        group: ResourceGroup::Total,
+        uses: arms.iter().map(|arm| use_of(arm, Owner::is_measured)).collect(),
+    };
+    let sums = column_sums(&groups, &total);
+    let control = arms.iter().any(|arm| is_meshed(arm)).then(|| row(ResourceGroup::Control));
+    groups.into_iter().chain(control).chain([total, sums]).collect()
+}
+
+fn group_of(owner: &Owner) -> Option<ResourceGroup> {
+    let Owner::Component(Component { role, .. }) = owner else { return None };
+    match role {
+        Role::Gateway => Some(ResourceGroup::Gateway),
+        Role::Application | Role::Sidecar | Role::Database => Some(ResourceGroup::Application),
+        Role::NodeProxy | Role::Waypoint => Some(ResourceGroup::NodeProxies),
+        Role::Collector | Role::LoadGenerator | Role::Harness => None,
+    }
+}
+
+fn is_meshed((_, trials): &Arms<'_>) -> bool {
+    let samples = trials.iter().filter_map(|trial| trial.samples.last());
+    let mut roles = samples.flat_map(|s| &s.sample.components).map(|c| c.component.role);
+    roles.any(|role| matches!(role, Role::Sidecar | Role::NodeProxy | Role::Waypoint))
+}
+
+fn is_there(row: &ResourceRow) -> bool {
+    row.uses.iter().any(|of| of.cpu_millicores.is_some() || of.memory_mib.is_some())
+}
+
+fn use_of((variant, trials): &Arms<'_>, wanted: impl Fn(&Owner) -> bool) -> ResourceUse {
+    let of_all = |levels: &dyn Fn(&TrialRecord) -> Option<Levels>| {
+        spread(&trials.iter().filter_map(|trial| levels(trial)).collect::<Vec<_>>())
+    };
+    ResourceUse {
+        variant: (*variant).into(),
+        cpu_millicores: of_all(&|trial| cpu(trial, &wanted)),
+        memory_mib: of_all(&|trial| memory(trial, &wanted)),
+    }
+}
+
+/// What was read in one trial.
+struct Levels {
+    min: f64,
+    max: f64,
+    mean: f64,
+}
+
+impl Levels {
+    fn of(readings: &[f64], mean: f64) -> Option<Self> {
+        let min = readings.iter().copied().reduce(f64::min)?;
+        let max = readings.iter().copied().reduce(f64::max)?;
+        Some(Self { min, max, mean })
+    }
+}
+
+fn spread(trials: &[Levels]) -> Option<Spread> {
+    let mean = mean_of(&trials.iter().map(|levels| levels.mean).collect::<Vec<_>>())?;
+    let min = trials.iter().map(|levels| levels.min).reduce(f64::min)?;
+    let max = trials.iter().map(|levels| levels.max).reduce(f64::max)?;
+    Some(Spread { min, max, mean })
+}
+
+fn cpu(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> Option<Levels> {
+    let whole = CpuAccount::measured(trial)?;
+    whole.has(&wanted).then_some(())?;
+    let samples = window(trial)?;
+    let ends = boundaries(&samples, LEAST_INTERVAL_NS);
+    let readings = ends
+        .windows(2)
+        .filter_map(|pair| CpuAccount::of(samples[pair[0]], samples[pair[1]]).millicores(&wanted));
+    Levels::of(&readings.collect::<Vec<_>>(), whole.millicores(&wanted)?)
+}
+
+fn memory(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> Option<Levels> {
+    let samples = window(trial)?;
+    let readings: Vec<f64> = samples
+        .iter()
+        .filter_map(|sample| memory_of(sample, &wanted))
+        .map(|bytes| bytes / MIB)
+        .collect();
+    Levels::of(&readings, readings.iter().sum::<f64>() / readings.len() as f64)
+}
+
+fn window(trial: &TrialRecord) -> Option<Vec<&Sample>> {
+    Some(measured_window(&trial.samples)?.iter().map(|marked| &marked.sample).collect())
+}
+
+/// Places of samples at least so far apart, from the first to the last; what is left at the end is part of the last
+/// interval, so a short window is one.
+pub fn boundaries(samples: &[&Sample], apart_ns: u64) -> Vec<usize> {
+    let Some(last) = samples.len().checked_sub(1).filter(|last| *last > 0) else { return vec![] };
+    let mut places = vec![0];
+    for (place, sample) in samples.iter().enumerate() {
+        let before = samples[*places.last().expect("it begins with the first")];
+        if sample.at_ns.saturating_sub(before.at_ns) >= apart_ns {
+            places.push(place);
+        }
+    }
+    match places.len() {
+        1 => places.push(last),
+        _ => *places.last_mut().expect("it has two") = last,
+    }
+    places
+}
+
+/// The groups' own minima and maxima; a sum of means is the mean of the sum.
+fn column_sums(groups: &[ResourceRow], total: &ResourceRow) -> ResourceRow {
+    let sums = |place: usize, of: fn(&ResourceUse) -> Option<Spread>| -> Option<Spread> {
+        let mean: Estimate = of(&total.uses[place])?.mean;
+        let columns = || groups.iter().filter_map(|row| of(&row.uses[place]));
+        let sum = |end: fn(Spread) -> f64| columns().map(end).sum();
+        Some(Spread { min: sum(|s| s.min), max: sum(|s| s.max), mean })
+    };
+    let uses = total.uses.iter().enumerate().map(|(place, of)| ResourceUse {
+        variant: of.variant.clone(),
+        cpu_millicores: sums(place, |of| of.cpu_millicores),
+        memory_mib: sums(place, |of| of.memory_mib),
+    });
+    ResourceRow { group: ResourceGroup::ColumnSums, uses: uses.collect() }
+}
