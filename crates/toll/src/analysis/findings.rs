@@ -457,6 +457,9 @@ pub struct ScalingPoint {
     pub measured: Estimate,
     /// By the fit.
     pub fitted: f64,
+    /// Ends of the interval of the line here (not of a further trial); absent where the fit leaves none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub band: Option<(f64, f64)>,
 }
 
 /// A cell that was left out of a fit, and what the fit says of it.

@@ -20,6 +20,8 @@ pub(super) enum Quantity {
     PerSecond,
     /// Given in bytes.
     Bytes,
+    /// Given in bytes, shown in units of 2^20 of them.
+    BinaryBytes,
     /// Given in units of 2^20 bytes, as `kubectl top` shows memory.
     Mebibytes,
     /// Given in thousandths of a core.
@@ -52,6 +54,7 @@ impl Quantity {
             Self::Time | Self::CpuTime => ("µs", 1.0),
             Self::PerSecond => ("requests/s", 1.0),
             Self::Bytes => ("MB", 1e6),
+            Self::BinaryBytes => ("MiB", 1_048_576.0),
             Self::Mebibytes => ("MiB", 1.0),
             Self::Millicores => ("mCPU", 1.0),
             Self::Percent => ("%", 1.0),

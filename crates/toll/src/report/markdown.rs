@@ -5,6 +5,7 @@ use crate::analysis::findings::Findings;
 use super::answers::answers;
 use super::components;
 use super::content::{self, Detail};
+use super::sweep::{self, Part, Sweep};
 use super::table::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
 use super::{heap, jvms, pods, proof, published, reading, record, settled, spans};
 
@@ -15,13 +16,34 @@ pub fn markdown(findings: &Findings) -> String {
     for answer in answers(findings) {
         out += &format!("**{}**\n\n", escaped(&answer));
     }
-    for section in sections(findings) {
-        out += &format!("## {}\n\n", escaped(&section.title));
-        for piece in &section.pieces {
-            out += &rendered(piece);
-        }
+    for part in parts(findings) {
+        out += &rendered_part(&part);
     }
     format!("{}\n", out.trim_end())
+}
+
+fn parts(findings: &Findings) -> Vec<Part> {
+    match Sweep::of(findings) {
+        Some(sweep) => sweep::full(&sweep),
+        None => sections(findings).into_iter().map(Part::Open).collect(),
+    }
+}
+
+/// Forges show what is folded once it is asked for.
+fn rendered_part(part: &Part) -> String {
+    match part {
+        Part::Open(section) => rendered_section(section),
+        Part::Folded(folded) => {
+            let sections: String = folded.sections.iter().map(rendered_section).collect();
+            let title = escaped(&folded.title);
+            format!("<details><summary>{title}</summary>\n\n{sections}</details>\n\n")
+        }
+    }
+}
+
+fn rendered_section(section: &Section) -> String {
+    let pieces: String = section.pieces.iter().map(rendered).collect();
+    format!("## {}\n\n{pieces}", escaped(&section.title))
 }
 
 fn sections(findings: &Findings) -> Vec<Section> {

@@ -26,10 +26,12 @@ mod record;
 mod regimes;
 mod settled;
 mod spans;
+mod sweep;
 mod table;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod vegeta;
 mod wording;
 
 use crate::analysis::findings::Findings;

@@ -12,10 +12,12 @@ use super::table::{Cell, Group, Piece, Table, Tone, figures, words};
 use super::wording::{interval, interval_title};
 
 /// Roles in the order in which a request meets them, what they are called, and what the sum of several is.
-const PAYERS: [(&str, &str, &str); 4] = [
+const PAYERS: [(&str, &str, &str); 6] = [
     ("gateway", "gateway", "all gateways"),
     ("application", "application itself", "application's own"),
     ("sidecar", "sidecars", "all sidecars"),
+    ("node_proxy", "node proxies", "all node proxies"),
+    ("waypoint", "waypoint", "all waypoints"),
     ("database", "database", "all databases"),
 ];
 

@@ -17,7 +17,9 @@ pub(super) fn published(findings: &Findings, detail: Detail) -> Option<Section> 
         pieces.push(Piece::Heading(load_title(load)));
         pieces.extend(shows_raw_cpu(load).then(|| other_rates(&findings.baseline, load)).flatten());
         pieces.extend(as_published(load, detail));
-        pieces.extend(recomputed(load));
+        let heading = format!("Recomputed from the published figures: {}", load.name);
+        let rows: Vec<_> = load.recomputed.iter().map(|row| (String::new(), row)).collect();
+        pieces.extend(recomputed(heading, &rows));
     }
     if pieces.len() == 1 {
         return None;
@@ -97,11 +99,18 @@ fn published_group(title: &str, shown: &[&ReferenceRow]) -> Group {
 }
 
 /// The variant, with the pod before it where the figure is that of one.
-fn row_name(row: &ReferenceRow) -> String {
+pub(super) fn row_name(row: &ReferenceRow) -> String {
     match row.figure.split_once('.') {
-        Some((kind, pod)) if kind != "latency_ms" => format!("{pod}, {}", row.variant),
+        Some((kind, pod)) if kind != "latency_ms" && !is_total(pod) => {
+            format!("{pod}, {}", row.variant)
+        }
         _ => row.variant.clone(),
     }
+}
+
+/// Whether a figure is that of all pods, as tables of published studies head it.
+fn is_total(pod: &str) -> bool {
+    pod.eq_ignore_ascii_case("total")
 }
 
 /// Whether a brief report has room for it: figures by pod, and the percentiles between, fill pages.
@@ -118,10 +127,12 @@ fn is_headline(figure: &str) -> bool {
 }
 
 /// `latency_ms.p99` as `p99 latency, ms`; a figure of another form stays as it is.
-fn figure_title(figure: &str) -> String {
+pub(super) fn figure_title(figure: &str) -> String {
     match figure.split_once('.') {
         None if figure == "throughput_per_s" => "throughput, requests/s".into(),
         Some(("latency_ms", statistic)) => format!("{statistic} latency, ms"),
+        Some(("cpu_millicores", pod)) if is_total(pod) => "CPU of all pods, millicores".into(),
+        Some(("memory_mib", pod)) if is_total(pod) => "memory of all pods, MiB".into(),
         Some(("cpu_millicores", _)) => "CPU by pod, millicores".into(),
         Some(("memory_mib", _)) => "memory by pod, MiB".into(),
         Some(("cpu_load_percent", _)) => "CPU load by pod, % of all cores".into(),
@@ -130,47 +141,53 @@ fn figure_title(figure: &str) -> String {
     }
 }
 
+/// A row that follows from published figures, and the cell of a sweep that it is of; empty elsewhere.
+pub(super) type Derivation<'a> = (String, &'a RecomputedRow);
+
 /// What follows from the published figures beside what the source printed and what was measured here.
-fn recomputed(load: &LoadFindings) -> Vec<Piece> {
-    if load.recomputed.is_empty() {
+pub(super) fn recomputed(heading: impl Into<String>, all: &[Derivation<'_>]) -> Vec<Piece> {
+    if all.is_empty() {
         return vec![];
     }
+    let level = all.iter().find_map(|(_, row)| row.measured).map_or(0.95, |e| e.level);
     let columns = vec![
         words(""),
         figures("printed"),
         figures("recomputed"),
         figures("measured here"),
-        figures(interval_title(&load.effects)),
+        figures(format!("{:.0}\u{a0}% interval", level * 100.0)),
     ];
     let of_variant = |variant: &str| Group {
         title: Some(variant.into()),
-        rows: load
-            .recomputed
+        rows: all
             .iter()
-            .filter(|row| row.variant == variant)
-            .map(recomputed_row)
+            .filter(|(_, row)| row.variant == variant)
+            .map(|(place, row)| recomputed_row(place, row))
             .collect(),
     };
-    let variants = in_first_order(load.recomputed.iter().map(|row| row.variant.as_str()));
+    let variants = in_first_order(all.iter().map(|(_, row)| row.variant.as_str()));
     let groups = variants.into_iter().map(of_variant).collect();
-    let heading = Piece::Heading(format!("Recomputed from the published figures: {}", load.name));
-    let why = |row: &RecomputedRow| {
+    let why = |(_, row): &Derivation<'_>| {
         let what = of_pod(row, derived_name(row.derived));
-        Cell::toned(format!("{}, {what}: {}", row.variant, row.because), Tone::Quiet)
+        format!("{}, {what}: {}", row.variant, row.because)
     };
-    let whys = Piece::List(load.recomputed.iter().map(why).collect());
-    vec![heading, Piece::Table(Table { columns, groups }), whys]
+    let whys: Vec<String> = all.iter().map(why).collect();
+    // What holds of several cells is said once.
+    let whys = in_first_order(whys.iter().map(String::as_str));
+    let whys = Piece::List(whys.into_iter().map(|why| Cell::toned(why, Tone::Quiet)).collect());
+    vec![Piece::Heading(heading.into()), Piece::Table(Table { columns, groups }), whys]
 }
 
-fn recomputed_row(row: &RecomputedRow) -> Vec<Cell> {
+fn recomputed_row(place: &str, row: &RecomputedRow) -> Vec<Cell> {
     let absent = || Cell::toned("–", Tone::Quiet);
     let is_change = is_change(row.derived);
     let given =
         |value: f64| if is_change { signed(value, verbatim(value)) } else { verbatim(value) };
     let shown = |value: f64| if is_change { signed(value, rounded(value)) } else { rounded(value) };
     let interval = row.measured.and_then(ends);
+    let what = of_pod(row, &derived_title(row.derived));
     vec![
-        Cell::from(of_pod(row, &derived_title(row.derived))),
+        Cell::from(if place.is_empty() { what } else { format!("{place}: {what}") }),
         row.printed.map_or_else(absent, |printed| given(printed).into()),
         given(row.recomputed).into(),
         row.measured.map_or_else(did_not_run, |e| shown(e.value).into()),
@@ -178,7 +195,7 @@ fn recomputed_row(row: &RecomputedRow) -> Vec<Cell> {
     ]
 }
 
-fn did_not_run() -> Cell {
+pub(super) fn did_not_run() -> Cell {
     Cell::toned("did not run", Tone::Quiet)
 }
 

@@ -5,6 +5,7 @@ use crate::analysis::findings::{Findings, LoadFindings, View};
 use super::answers::answers;
 use super::components;
 use super::content::{self, Detail};
+use super::sweep::{self, Sweep};
 use super::table::{Cell, Column, Kind, Piece, Section, Table, Tone};
 use super::wording::primary;
 use super::{heap, jvms, pods, proof, published, settled, spans};
@@ -44,6 +45,9 @@ pub(super) fn alone(section: &Section, width: usize, colour: bool) -> String {
 
 /// The caveats stand last, where a terminal shows them first.
 fn sections(findings: &Findings) -> Vec<Section> {
+    if let Some(sweep) = Sweep::of(findings) {
+        return sweep::brief(&sweep);
+    }
     let loads = &findings.loads;
     let primary: Vec<_> = primary(findings).into_iter().collect();
     let mut sections: Vec<Section> = loads

@@ -1,7 +1,9 @@
 //! What a reader must find in every report, and what no findings may do to it.
 
+mod ambient_replicas;
 mod fixture;
 mod petclinic;
+mod sweep;
 
 use super::*;
 use crate::analysis::findings::{Estimate, Metric, Verdict, View};
@@ -25,6 +27,10 @@ pub fn customer_360() -> Findings {
 
 pub fn petclinic() -> Findings {
     fixture::petclinic()
+}
+
+pub fn ambient_replicas() -> Findings {
+    ambient_replicas::ambient_replicas()
 }
 
 fn nothing() -> Findings {
@@ -138,11 +144,51 @@ fn hostile_agent() -> Findings {
     read(&text.replace("vets", "<b onclick=x>|`").replace("vus-320", "</svg><i>"))
 }
 
+/// A sweep with every estimate of its own tables and charts left undefined.
+fn undefined_sweep() -> Findings {
+    let mut findings = ambient_replicas();
+    let gone = Estimate { value: f64::NAN, low: f64::NAN, high: f64::NAN, level: 0.95, blocks: 0 };
+    for (i, scaling) in findings.scalings.iter_mut().enumerate() {
+        match i % 3 {
+            0 => (scaling.fixed, scaling.per_request) = (gone, None),
+            1 => scaling.points[2].measured = gone,
+            _ => scaling.points[1].band = Some((f64::NAN, f64::INFINITY)),
+        }
+        scaling.held_out.iter_mut().for_each(|h| (h.predicted, h.error) = (gone, f64::NAN));
+    }
+    findings.crossings.iter_mut().for_each(|crossing| crossing.pods = gone);
+    for curve in findings.service_times.iter_mut().flat_map(|times| &mut times.variants) {
+        curve.points[0].2 = gone;
+        curve.fall = Some(gone);
+    }
+    for load in &mut findings.loads {
+        load.between.iter_mut().for_each(|effect| effect.difference = gone);
+        load.top_totals.iter_mut().for_each(|top| top.counted_millicores = gone);
+        for of in load.resources.iter_mut().flat_map(|row| &mut row.uses) {
+            of.cpu_millicores.iter_mut().for_each(|s| (s.mean, s.max) = (gone, f64::NAN));
+            of.memory_mib = None;
+        }
+        for variant in &mut load.variants {
+            variant.metrics[0].1 = gone;
+            variant.vegeta.iter_mut().for_each(|v| v.latencies_us[6] = f64::NAN);
+        }
+    }
+    findings
+}
+
+/// A sweep whose variants, services and loads are named by an enemy.
+fn hostile_sweep() -> Findings {
+    let text = serde_json::to_string(&ambient_replicas()).unwrap();
+    let text = text.replace("\"ambient\"", "\"<b onclick=x>|`\"");
+    read(&text.replace("nginx", "</svg><i>").replace("get-", "<u>-"))
+}
+
 fn all() -> Vec<Findings> {
     let chains = [customer_360(), undefined_chain(), hostile_chain()];
     let agents = [petclinic(), undefined_agent(), hostile_agent()];
     let others = [mesher(), edges(), nothing(), undefined(), hostile()];
-    others.into_iter().chain(chains).chain(agents).collect()
+    let sweeps = [ambient_replicas(), undefined_sweep(), hostile_sweep()];
+    others.into_iter().chain(chains).chain(agents).chain(sweeps).collect()
 }
 
 /// Values of `name="..."` in `page`.

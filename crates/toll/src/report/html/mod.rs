@@ -2,6 +2,7 @@
 
 mod charts;
 mod palette;
+mod sweep;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
@@ -10,6 +11,7 @@ use crate::analysis::findings::{Findings, LoadFindings, Metric, View};
 use super::answers::answers;
 use super::components;
 use super::content::{self, Detail};
+use super::sweep::Sweep;
 use super::table::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
 use super::{heap, jvms, pods, proof, published, reading, record, settled, spans};
 use palette::Palette;
@@ -30,7 +32,7 @@ pub fn html(findings: &Findings) -> String {
                 title { (findings.study) " – toll" }
                 style { (PreEscaped(STYLE)) }
             }
-            body { (masthead(findings)) main { (sections(findings)) } }
+            body { (masthead(findings)) main { (body(findings)) } }
         }
     };
     page.into_string()
@@ -43,6 +45,13 @@ fn masthead(findings: &Findings) -> Markup {
             h1 { (findings.question) }
             @for answer in answers(findings) { p.answer { (answer) } }
         }
+    }
+}
+
+fn body(findings: &Findings) -> Markup {
+    match Sweep::of(findings) {
+        Some(sweep) => sweep::parts(&sweep),
+        None => sections(findings),
     }
 }
 

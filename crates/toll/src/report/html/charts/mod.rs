@@ -1,20 +1,26 @@
 //! Charts as inline SVG. Each takes findings and a palette and gives a figure, or nothing when there is nothing to draw.
 
+mod cells;
 mod cpu;
 mod effects;
 mod frame;
 mod heap;
 mod latency;
 mod memory;
+mod scaling;
+mod service_times;
 mod settled;
 mod spans;
 mod throughput;
 
+pub(super) use cells::cells;
 pub(super) use cpu::cpu;
 pub(super) use effects::effects;
 pub(super) use heap::heap;
 pub(super) use latency::latency;
 pub(super) use memory::memory;
+pub(super) use scaling::scaling;
+pub(super) use service_times::service_times;
 pub(super) use settled::settled;
 pub(super) use spans::spans;
 pub(super) use throughput::throughput;

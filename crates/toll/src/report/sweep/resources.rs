@@ -1,0 +1,128 @@
+//! CPU and memory by group of pods as lowest, highest and mean, and what `kubectl top` would make of the same
+//! counters. Adds nothing up.
+
+use super::Sweep;
+use super::words::{cell_name, several};
+use crate::analysis::findings::{
+    LoadFindings, ResourceGroup, ResourceRow, ResourceUse, Spread, TopTotal,
+};
+use crate::report::content::{Detail, section};
+use crate::report::figures::{Quantity, Scale};
+use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+
+/// The groups of the largest cell; a full report has the others with their cells.
+pub(super) fn resources(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
+    let mut loads: Vec<&LoadFindings> =
+        sweep.largest().into_iter().filter(|load| !load.resources.is_empty()).collect();
+    if detail == Detail::Brief {
+        loads = loads.split_off(loads.len().saturating_sub(1));
+    }
+    let text = "CPU, mCPU, and anonymous memory, MiB, in exactly the measured window: the mean of CPU from counters at its ends, lowest and highest from samples. The published study adds up each column by itself, so its totals are of no instant.";
+    let mut pieces = vec![Piece::Text(text.into())];
+    for load in &loads {
+        pieces.push(Piece::Heading(cell_name(load)));
+        pieces.extend(table(load).map(Piece::Table));
+    }
+    (!loads.is_empty()).then(|| section("resources", "Who uses what", pieces))
+}
+
+/// A group a variant, a row a group of pods; none without a reading.
+pub(super) fn table(load: &LoadFindings) -> Option<Table> {
+    let uses = || load.resources.iter().flat_map(|row| &row.uses);
+    let cpu = scale(Quantity::Millicores, uses().filter_map(|u| u.cpu_millicores));
+    let memory = scale(Quantity::Mebibytes, uses().filter_map(|u| u.memory_mib));
+    let row = |row: &ResourceRow, variant: &str| {
+        let of = row.uses.iter().find(|u| u.variant == variant)?;
+        Some(resource_row(row.group, of, cpu, memory))
+    };
+    let groups = load.variants.iter().map(|v| Group {
+        title: Some(v.variant.clone()),
+        rows: load.resources.iter().filter_map(|r| row(r, &v.variant)).collect(),
+    });
+    let groups: Vec<Group> = groups.filter(|g| !g.rows.is_empty()).collect();
+    let columns = ["CPU min", "CPU max", "CPU avg", "memory min", "memory max", "memory avg"];
+    let columns = std::iter::once(words("")).chain(columns.map(figures)).collect();
+    (!groups.is_empty()).then_some(Table { columns, groups })
+}
+
+fn scale(quantity: Quantity, spreads: impl Iterator<Item = Spread>) -> Scale {
+    // The largest sets the decimals: a row of the table is read against its total.
+    Scale::of(quantity, [spreads.map(|s| s.mean.value).fold(0.0, f64::max)])
+}
+
+fn resource_row(group: ResourceGroup, of: &ResourceUse, cpu: Scale, memory: Scale) -> Vec<Cell> {
+    let tone = match group {
+        ResourceGroup::Total => Tone::Sum,
+        ResourceGroup::ColumnSums => Tone::Quiet,
+        _ => Tone::Neutral,
+    };
+    let figures = |spread: Option<Spread>, scale: Scale| match spread {
+        Some(s) => [s.min, s.max, s.mean.value].map(|value| scale.plain(value)),
+        None => ["–"; 3].map(String::from),
+    };
+    let cells = figures(of.cpu_millicores, cpu).into_iter().chain(figures(of.memory_mib, memory));
+    std::iter::once(group_title(group).to_owned())
+        .chain(cells)
+        .map(|text| Cell::toned(text, tone))
+        .collect()
+}
+
+fn group_title(group: ResourceGroup) -> &'static str {
+    match group {
+        ResourceGroup::Gateway => "gateway",
+        ResourceGroup::Application => "application",
+        ResourceGroup::NodeProxies => "node proxies",
+        ResourceGroup::Control => "control plane",
+        ResourceGroup::Total => "total, at one instant",
+        ResourceGroup::ColumnSums => "columns summed up",
+    }
+}
+
+/// What `kubectl top` would show: sentences on the largest cell, and in a full report a table of all.
+pub(super) fn top(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
+    let load = sweep.largest().into_iter().rfind(|load| !load.top_totals.is_empty())?;
+    let text = format!(
+        "kubectl top rounds every pod up to whole millicores, so with many idle pods it counts pods. A view, in which nothing else is computed: {}.",
+        cell_name(load)
+    );
+    let said = load.top_totals.iter().map(sentence).collect();
+    let mut pieces = vec![Piece::Text(text), Piece::List(said)];
+    pieces.extend((detail == Detail::Full).then(|| Piece::Table(all_tops(sweep))));
+    Some(section("top", "What kubectl top would show", pieces))
+}
+
+/// `ambient: counters say 7.2m, kubectl top would show 90m: 90 pods, each rounded up to 1m`.
+fn sentence(of: &TopTotal) -> Cell {
+    let scale = Scale::of(Quantity::Millicores, [of.counted_millicores.value]);
+    let shown = Scale::whole(Quantity::Millicores).plain(of.shown_millicores.value);
+    let text = format!(
+        "{}: counters say {}m, kubectl top would show {shown}m: {}, each rounded up to whole millicores",
+        of.variant,
+        scale.plain(of.counted_millicores.value),
+        several(of.pods, "pod")
+    );
+    Cell::toned(text, Tone::Quiet)
+}
+
+fn all_tops(sweep: &Sweep<'_>) -> Table {
+    let counted = sweep.cells.iter().flat_map(|l| &l.top_totals);
+    let scale = Scale::of(Quantity::Millicores, counted.map(|t| t.counted_millicores.value));
+    let whole = Scale::whole(Quantity::Millicores);
+    let variants = sweep.variants();
+    let row = |load: &&LoadFindings| {
+        let of = |name: &&str| load.top_totals.iter().find(|t| t.variant == **name);
+        let cells = variants.iter().flat_map(|name| match of(name) {
+            Some(t) => {
+                [scale.plain(t.counted_millicores.value), whole.plain(t.shown_millicores.value)]
+            }
+            None => ["–"; 2].map(String::from),
+        });
+        std::iter::once(cell_name(load)).chain(cells).map(Cell::from).collect()
+    };
+    let columns = variants
+        .iter()
+        .flat_map(|name| [figures(format!("{name}, by counters")), figures("by kubectl top")]);
+    let columns = std::iter::once(words("mCPU")).chain(columns).collect();
+    let with_tops = sweep.cells.iter().filter(|load| !load.top_totals.is_empty());
+    Table::new(columns, with_tops.map(row).collect())
+}
