@@ -56,12 +56,14 @@ pub fn scaling(sweep: &Sweep<'_>, variant: &str, quantity: ScaledQuantity) -> Op
 
 fn points(sweep: &Sweep<'_>, series: &Series, plane: &Plane) -> Vec<ScalingPoint> {
     let point = |(at, cell): (usize, &SweptCell<'_>)| {
+        let fitted = plane.at(cell.pods as f64, cell.rate_per_s);
         Some(ScalingPoint {
             load: cell.load.into(),
             pods: cell.pods,
             rate_per_s: cell.rate_per_s,
             measured: effects::mean_of(&series.of_cell(at))?,
-            fitted: plane.at(cell.pods as f64, cell.rate_per_s).value,
+            fitted: fitted.value,
+            band: Some((fitted.low, fitted.high)),
         })
     };
     sweep.cells.iter().enumerate().filter_map(point).collect()

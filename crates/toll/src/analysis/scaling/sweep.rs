@@ -11,7 +11,7 @@ use toll_stats::{Observation, Regression};
 
 use crate::analysis::accounts::{self, CpuAccount, Owner};
 use crate::analysis::findings::{Estimate, ScaledQuantity};
-use crate::analysis::{LEVEL, effects, latency};
+use crate::analysis::{LEVEL, effects, merged};
 use crate::plan::{Cell, PlannedLoad, Release};
 use crate::store::{RunRecord, TrialRecord};
 
