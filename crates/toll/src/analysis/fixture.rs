@@ -2,6 +2,8 @@
 //! discarded runs, published figures. No number in it was measured; those of the reference are the published
 //! ones. For tests of this stage and of the report.
 
+pub mod replicas;
+
 use std::collections::BTreeMap;
 
 use toll_lab::{

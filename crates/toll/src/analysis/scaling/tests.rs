@@ -1,1 +1,239 @@
-//! Costs by pods and rate of runs whose truth is known.
+//! Costs by pods and rate of a made-up run whose truth is known.
+
+use super::*;
+use crate::analysis::findings;
+use crate::analysis::findings::{Estimate, Findings};
+use crate::analysis::fixture::replicas::{Costs, TRUTH, Truth, ambient_replicas};
+use crate::plan::{Release, VariantState};
+use crate::store::RunRecord;
+
+fn scaling_of<'a>(found: &'a Findings, variant: &str, quantity: ScaledQuantity) -> &'a Scaling {
+    let of = |s: &&Scaling| s.variant == variant && s.quantity == quantity;
+    found.scalings.iter().find(of).expect("it is fitted")
+}
+
+fn crossings_in(found: &Findings, quantity: ScaledQuantity) -> Vec<&Crossing> {
+    found.crossings.iter().filter(|c| c.quantity == quantity).collect()
+}
+
+#[track_caller]
+fn assert_holds(estimate: Estimate, truth: f64, within: f64) {
+    let Estimate { value, low, high, .. } = estimate;
+    assert!(low <= truth && truth <= high, "{truth} is not in {low} to {high}");
+    assert!((value - truth).abs() <= within, "{value} is not {truth} +- {within}");
+}
+
+#[track_caller]
+fn assert_costs(scaling: &Scaling, truth: Costs, within: [f64; 3]) {
+    assert_holds(scaling.fixed, truth.fixed, within[0]);
+    assert_holds(scaling.per_pod, truth.per_pod, within[1]);
+    assert_holds(scaling.per_request.expect("the rate is swept"), truth.per_request, within[2]);
+}
+
+/// The run without the trials that `dropped` picks.
+fn without(dropped: impl Fn(&crate::store::TrialRecord) -> bool) -> RunRecord {
+    let mut run = ambient_replicas();
+    run.trials.retain(|trial| !dropped(trial));
+    run
+}
+
+#[test]
+fn every_variant_has_the_costs_that_it_was_given() {
+    let found = findings(&ambient_replicas());
+    for Truth { variant, memory, cpu, .. } in TRUTH {
+        assert_costs(scaling_of(&found, variant, ScaledQuantity::Memory), memory, [6.0, 0.2, 0.3]);
+        assert_costs(scaling_of(&found, variant, ScaledQuantity::Cpu), cpu, [1.0, 0.02, 0.03]);
+    }
+}
+
+#[test]
+fn added_latency_is_what_lies_above_the_baseline() {
+    let found = findings(&ambient_replicas());
+    let [bare, sidecar, _] = TRUTH;
+    let added = scaling_of(&found, "sidecar", ScaledQuantity::AddedP50);
+    let per_pod = sidecar.p50.per_pod - bare.p50.per_pod;
+    assert_holds(added.per_pod, per_pod, 0.3);
+    assert_holds(added.fixed, sidecar.p50.fixed - bare.p50.fixed, 30.0);
+    let tail = scaling_of(&found, "sidecar", ScaledQuantity::AddedP99);
+    assert_holds(tail.per_pod, 2.0 * per_pod, 0.6);
+    assert!(!found.scalings.iter().any(|s| {
+        s.variant == "bare"
+            && matches!(s.quantity, ScaledQuantity::AddedP50 | ScaledQuantity::AddedP99)
+    }));
+}
+
+#[test]
+fn a_percentile_of_a_cell_is_that_of_its_merged_blocks() {
+    let run = ambient_replicas();
+    let found = findings(&run);
+    let merged = |variant: &str| {
+        let of = |t: &&crate::store::TrialRecord| {
+            t.trial.arm.variant == variant && t.trial.load == "get-20x90"
+        };
+        let trials = run.trials.iter().filter(of).filter_map(|t| t.load.as_ref());
+        let all: Vec<_> = trials.map(|load| &load.measure.latency).collect();
+        crate::analysis::latency::merged(&all).unwrap().quantile_us(0.99)
+    };
+    let added = scaling_of(&found, "ambient", ScaledQuantity::AddedP99);
+    let point = added.points.iter().find(|p| p.load == "get-20x90").unwrap();
+    assert!((point.measured.value - (merged("ambient") - merged("bare"))).abs() < 1e-6);
+    assert_eq!(point.measured.blocks, 5);
+}
+
+#[test]
+fn the_largest_size_is_predicted_from_the_smaller_ones() {
+    let found = findings(&ambient_replicas());
+    for (quantity, bar) in [(ScaledQuantity::Memory, 0.10), (ScaledQuantity::Cpu, 0.20)] {
+        for Truth { variant, .. } in TRUTH {
+            let held_out = &scaling_of(&found, variant, quantity).held_out;
+            let loads: Vec<&str> = held_out.iter().map(|cell| cell.load.as_str()).collect();
+            assert_eq!(loads, ["get-20x90", "get-50x90"]);
+            for cell in held_out {
+                assert_eq!(cell.fitted_on, [1, 10, 50]);
+                assert!(cell.error.abs() < bar, "{cell:?}");
+                assert!(cell.predicted.low < cell.measured.value, "{cell:?}");
+                assert!(cell.measured.value < cell.predicted.high, "{cell:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_largest_size_showed_does_not_help_to_predict_it() {
+    let mut run = ambient_replicas();
+    for trial in run.trials.iter_mut().filter(|t| t.trial.load.ends_with("x90")) {
+        for component in trial.samples.iter_mut().flat_map(|s| &mut s.sample.components) {
+            component.memory.anonymous = toll_lab::Reading::Value(1 << 30);
+        }
+    }
+    let (sound, spoilt) = (findings(&ambient_replicas()), findings(&run));
+    let predicted = |found: &Findings| {
+        let scaling = scaling_of(found, "sidecar", ScaledQuantity::Memory);
+        scaling.held_out.iter().map(|cell| cell.predicted).collect::<Vec<_>>()
+    };
+    assert_eq!(predicted(&sound), predicted(&spoilt));
+    assert!(scaling_of(&spoilt, "sidecar", ScaledQuantity::Memory).held_out[0].error < -0.5);
+}
+
+#[test]
+fn two_sizes_make_a_line_and_leave_none_to_hold_out() {
+    let large = |load: &str| load.ends_with("x50") || load.ends_with("x90");
+    let mut run = without(|trial| large(&trial.trial.load));
+    run.plan.loads.retain(|load| !large(&load.name));
+    let found = findings(&run);
+    assert_holds(scaling_of(&found, "sidecar", ScaledQuantity::Memory).per_pod, 20.0, 1.0);
+    assert!(found.scalings.iter().all(|scaling| scaling.held_out.is_empty()));
+}
+
+#[test]
+fn sidecar_and_ambient_cost_the_same_where_their_lines_meet() {
+    let found = findings(&ambient_replicas());
+    let memory = crossings_in(&found, ScaledQuantity::Memory);
+    assert_eq!(memory.iter().map(|c| c.rate_per_s).collect::<Vec<_>>(), [Some(20.0), Some(50.0)]);
+    for crossing in memory {
+        assert_eq!([&crossing.below, &crossing.above], ["sidecar", "ambient"]);
+        assert_eq!(crossing.measured_up_to, 90);
+        // 65 + 20 n = 116 + 3 n + 0.1 r
+        assert_holds(crossing.pods, (51.0 + 0.1 * crossing.rate_per_s.unwrap()) / 17.0, 0.5);
+    }
+    for crossing in crossings_in(&found, ScaledQuantity::Cpu) {
+        // 4 + n + 0.5 r = 12 + 0.2 n + 0.4 r
+        assert_holds(crossing.pods, (8.0 - 0.1 * crossing.rate_per_s.unwrap()) / 0.8, 2.0);
+    }
+}
+
+#[test]
+fn what_is_in_every_variant_crosses_none() {
+    let found = findings(&ambient_replicas());
+    let named = |c: &Crossing| [c.below.clone(), c.above.clone()];
+    assert!(!found.crossings.is_empty());
+    assert!(!found.crossings.iter().flat_map(named).any(|name| name == "bare"));
+}
+
+#[test]
+fn variants_whose_pods_cost_the_same_have_no_crossing() {
+    let mut run = ambient_replicas();
+    // The second is the first with another name and the trials of other blocks.
+    let sidecar = |t: &&crate::store::TrialRecord| t.trial.arm.variant == "sidecar";
+    let mut copies: Vec<_> = run.trials.iter().filter(sidecar).cloned().collect();
+    for copy in &mut copies {
+        copy.trial.arm.variant = "ambient".into();
+        copy.trial.block = copy.trial.block % 5 + 1;
+    }
+    run.trials.retain(|t| t.trial.arm.variant != "ambient");
+    run.trials.extend(copies);
+    let found = findings(&run);
+    assert!(crossings_in(&found, ScaledQuantity::Memory).is_empty(), "{:?}", found.crossings);
+}
+
+#[test]
+fn a_load_beside_the_sweep_does_not_bend_the_lines() {
+    let beside = |load: &str| load.starts_with("wake-up");
+    let alone = without(|trial| beside(&trial.trial.load));
+    assert_eq!(findings(&ambient_replicas()).scalings, findings(&alone).scalings);
+}
+
+#[test]
+fn without_a_swept_rate_there_is_no_cost_of_a_request() {
+    let mut run = without(|trial| trial.trial.load.starts_with("get-50x"));
+    run.plan.loads.retain(|load| !load.name.starts_with("get-50x"));
+    let found = findings(&run);
+    let memory = scaling_of(&found, "sidecar", ScaledQuantity::Memory);
+    assert_eq!(memory.per_request, None);
+    assert_holds(memory.per_pod, 20.0, 0.3);
+    assert!(found.crossings.iter().all(|crossing| crossing.rate_per_s.is_none()));
+}
+
+#[test]
+fn a_run_without_a_sweep_has_no_costs_of_pods() {
+    let found = findings(&crate::analysis::fixture::customer_360());
+    assert!(found.scalings.is_empty() && found.crossings.is_empty());
+    let mut closed = ambient_replicas();
+    for load in &mut closed.plan.loads {
+        load.release = Release::Closed { connections: 5 };
+    }
+    assert!(findings(&closed).scalings.is_empty());
+}
+
+#[test]
+fn a_variant_that_was_skipped_or_never_measured_has_no_line() {
+    let mut run = without(|trial| trial.trial.arm.variant == "ambient");
+    let variants = |found: &Findings| -> Vec<String> {
+        let memory = |s: &&Scaling| s.quantity == ScaledQuantity::Memory;
+        found.scalings.iter().filter(memory).map(|s| s.variant.clone()).collect()
+    };
+    assert_eq!(variants(&findings(&run)), ["bare", "sidecar"]);
+    run.plan.variants[1].state = VariantState::Skipped("no Envoy".into());
+    assert_eq!(variants(&findings(&run)), ["bare"]);
+}
+
+#[test]
+fn an_invalid_trial_takes_no_part() {
+    let mut run = ambient_replicas();
+    let spoilt = run.trials.iter_mut().find(|t| t.trial.load == "get-20x90").unwrap();
+    spoilt.verdict.invalid = vec!["crashed".into()];
+    spoilt.samples.clear();
+    let of = |found: &Findings| {
+        let scaling = scaling_of(found, "bare", ScaledQuantity::Memory);
+        scaling.points.iter().map(|p| p.measured.blocks).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&findings(&ambient_replicas())), [5; 8]);
+    assert_eq!(of(&findings(&run)), [5, 5, 5, 4, 5, 5, 5, 5]);
+}
+
+#[test]
+fn one_block_gives_a_line_all_the_same() {
+    let found = findings(&without(|trial| trial.trial.block > 1));
+    let memory = scaling_of(&found, "sidecar", ScaledQuantity::Memory);
+    assert_eq!(memory.per_pod.blocks, 1);
+    assert!((memory.per_pod.value - 20.0).abs() < 0.5);
+}
+
+#[test]
+fn findings_of_a_sweep_survive_their_json() {
+    let found = findings(&ambient_replicas());
+    let text = serde_json::to_string(&found).unwrap();
+    assert!(!text.contains("null,\"low\"") && !found.crossings.is_empty());
+    let again: Findings = serde_json::from_str(&text).unwrap();
+    assert_eq!((again.scalings, again.crossings), (found.scalings, found.crossings));
+}
