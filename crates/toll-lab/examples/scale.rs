@@ -25,6 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         isolation: Isolation::ALL.into_iter().find(|known| known.to_string() == *level),
         service: vec![service.into()],
         load: vec!["cat".into()],
+        nginx: None,
         envoy: parts::envoy(Fetch::Forbidden).ok().map(|part| part.path),
         postgres: None,
         java: None,

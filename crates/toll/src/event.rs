@@ -12,8 +12,20 @@ pub enum RunEvent {
         trials: usize,
         /// Of these, already measured.
         done: usize,
+        /// Blocks in the plan.
+        #[serde(default)]
+        blocks: usize,
         /// Estimated length of the rest, seconds.
         estimate_s: f64,
+        /// Environments that are to come up for it.
+        #[serde(default)]
+        bring_ups: usize,
+        /// Of the rest, what bringing up and taking down takes, seconds.
+        #[serde(default)]
+        bring_ups_s: f64,
+        /// Of the rest, what the trials take, seconds.
+        #[serde(default)]
+        trials_s: f64,
     },
     /// The search for a variant's knee begins.
     KneeSearch {
@@ -59,6 +71,9 @@ pub enum RunEvent {
         arm: String,
         /// Name of the load.
         load: String,
+        /// Estimated length of the rest of the run, this trial included, seconds.
+        #[serde(default)]
+        remaining_s: f64,
     },
     /// A part of the trial begins.
     Stage {

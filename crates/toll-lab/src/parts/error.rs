@@ -180,6 +180,8 @@ pub enum PartError {
 pub enum MissingPart {
     /// The proxy.
     Envoy,
+    /// Istio's node proxy.
+    Ztunnel,
     /// The database server.
     Postgres,
     /// The web server.
@@ -200,6 +202,7 @@ impl MissingPart {
     fn where_it_is_not(self) -> &'static str {
         match self {
             Self::Envoy => "envoy is neither named by a variable, nor on PATH, nor in the cache",
+            Self::Ztunnel => "ztunnel is neither named by a variable nor on PATH",
             Self::Postgres => {
                 "PostgreSQL is neither named by a variable, nor in the cache, nor among the system's packages"
             }
@@ -222,6 +225,9 @@ impl MissingPart {
         let text = match self {
             Self::Envoy => {
                 "`toll doctor --fetch` brings it; or set ENVOY to a binary that you have"
+            }
+            Self::Ztunnel => {
+                "set ZTUNNEL to a binary that you have; without one Envoy stands in its place"
             }
             Self::Postgres => {
                 "`toll doctor --fetch` brings it; or set POSTGRES to the folder of a server's programs"
@@ -263,7 +269,7 @@ impl PartError {
             Self::NotThePart { .. } => "let its variable, or PATH, lead to the one that is meant",
             Self::LacksModule { .. } => "let its variable, or PATH, lead to one that has it",
             Self::TooOld { .. } => "let its variable, or PATH, lead to a later version",
-            Self::DebugBuild { .. } => "set ENVOY to a release build, or unset it",
+            Self::DebugBuild { .. } => "let its variable, or PATH, lead to a release build",
             Self::Unreadable { .. } => "check that the file is there and that you may read it",
             Self::NoCacheFolder => "set XDG_CACHE_HOME to a folder that you may write",
             Self::NoBuildFor { .. } => "build it, and set its variable",

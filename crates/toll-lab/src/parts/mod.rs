@@ -25,6 +25,7 @@ mod nginx;
 mod postgres;
 mod spring;
 mod wheel;
+mod ztunnel;
 
 #[cfg(test)]
 mod tests;
@@ -173,12 +174,29 @@ pub fn java_agent(jar: &Path) -> Result<Part, PartError> {
     agent::named(jar)
 }
 
+/// Finds ztunnel: named by the variable `ZTUNNEL`, or on `PATH`. No package index has it.
+///
+/// # Errors
+/// When there is none, or the one that is named does not run.
+pub fn ztunnel() -> Result<Part, PartError> {
+    ztunnel::find(&Surroundings::of_this_process())
+}
+
+/// The ztunnel at `path`, which a plan was made for.
+///
+/// # Errors
+/// When it is not there any more, or does not run.
+pub fn ztunnel_at(path: &Path) -> Result<Part, PartError> {
+    ztunnel::at(path)
+}
+
 /// What is there of all parts. Fetches nothing.
 pub fn statuses() -> Vec<PartStatus> {
     let around = Surroundings::of_this_process();
     let status = |name, wanted, found| PartStatus { name, wanted, found };
     vec![
         status("envoy", envoy::VERSION, envoy::find(&around, Fetch::Forbidden)),
+        status("ztunnel", "any release", ztunnel::find(&around)),
         status("postgres", postgres::VERSION, postgres::find(&around, Fetch::Forbidden)),
         status("nginx", nginx::WANTED, nginx::find(&around)),
         status("java", "17 or later", java::find(&around)),
@@ -194,6 +212,8 @@ pub fn statuses() -> Vec<PartStatus> {
 struct Surroundings {
     /// The variable `ENVOY`.
     envoy: Option<PathBuf>,
+    /// The variable `ZTUNNEL`.
+    ztunnel: Option<PathBuf>,
     /// The variable `POSTGRES`: a folder of programs.
     postgres: Option<PathBuf>,
     /// The variable `NGINX`.
@@ -221,6 +241,7 @@ impl Surroundings {
         let jars = spring::Jar::ALL.map(spring::Jar::variable).into_iter().chain([agent::VARIABLE]);
         Self {
             envoy: named("ENVOY"),
+            ztunnel: named("ZTUNNEL"),
             postgres: named("POSTGRES"),
             nginx: named("NGINX"),
             java_home: named("JAVA_HOME"),

@@ -17,6 +17,7 @@ impl Machine {
         let root = tempfile::tempdir().unwrap();
         let around = Surroundings {
             envoy: None,
+            ztunnel: None,
             postgres: None,
             nginx: None,
             java_home: None,

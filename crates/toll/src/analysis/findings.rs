@@ -776,6 +776,9 @@ pub struct ReferenceRow {
 pub struct RecomputedRow {
     /// The variant; held against the baseline when the figure is a change.
     pub variant: String,
+    /// The variant that it is held against instead of the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<String>,
     /// What is derived.
     pub derived: Derived,
     /// The pod that it is of, for what is derived of one pod.
@@ -783,8 +786,8 @@ pub struct RecomputedRow {
     pub pod: Option<String>,
     /// As printed in the source; absent when it does not say.
     pub printed: Option<f64>,
-    /// As it follows from the published figures.
-    pub recomputed: f64,
+    /// As it follows from the published figures; absent when they are not enough.
+    pub recomputed: Option<f64>,
     /// Derived in the same way from what was measured here; absent when the variant did not run.
     pub measured: Option<Estimate>,
     /// Why the two differ, or why it matters; one sentence.

@@ -240,7 +240,8 @@ fn recomputed() -> Vec<Recomputed> {
         derived,
         pod: None,
         printed,
-        recomputed,
+        recomputed: Some(recomputed),
+        against: None,
         because: because.into(),
     };
     vec![

@@ -102,6 +102,7 @@ pub fn recomputed<'a>(
     figures
         .map(|figure| RecomputedRow {
             variant: figure.variant.clone(),
+            against: figure.against.clone(),
             derived: figure.derived,
             pod: figure.pod.clone(),
             printed: figure.printed,
@@ -109,7 +110,7 @@ pub fn recomputed<'a>(
             measured: derive(
                 figure,
                 of.cores,
-                &trials_of(of.baseline),
+                &trials_of(figure.against.as_deref().unwrap_or(of.baseline)),
                 &trials_of(&figure.variant),
             ),
             because: figure.because.clone(),
@@ -130,6 +131,10 @@ fn derive(
         Derived::ThroughputChange => arms.change(effects::throughput),
         Derived::LatencyP95Change => arms.percentile_change(0.95),
         Derived::LatencyP90Change => arms.percentile_change(0.90),
+        Derived::LatencyP99Change => arms.percentile_change(0.99),
+        Derived::LatencyMeanChange => arms.change(|t| effects::observe(t, Metric::LatencyMean)),
+        // Totals of groups are computed where groups are.
+        Derived::CpuRatio | Derived::MemoryRatio => None,
         Derived::CpuLoadPoints => {
             of_pod(&|pod| arms.difference(|t| cpu_load_percent(t, pod, cores)))
         }

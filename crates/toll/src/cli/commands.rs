@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use toll_lab::parts::{self, Fetch};
+use toll_lab::parts::{self, Fetch, PartError};
 use toll_lab::{Isolation, Lab, LocalOptions, Runtime};
 
 use super::arguments::{
@@ -256,6 +256,7 @@ impl Wish {
             runtime: choice.runtime.map(runtime),
             seed: choice.seed.unwrap_or_else(seed_from_clock),
             unavailable: vec![],
+            ztunnel: ztunnel(&study)?,
         };
         Ok(Self { text, study, warnings, choices })
     }
@@ -264,6 +265,22 @@ impl Wish {
     fn plan(&self, unavailable: Vec<(String, String)>) -> Result<Plan, CliError> {
         let choices = Choices { unavailable, ..self.choices.clone() };
         Ok(plan::resolve(&self.study, &choices, self.warnings.clone())?)
+    }
+}
+
+/// The ztunnel that a variant may want. It is never fetched, so looking for it is all that there is to do.
+fn ztunnel(study: &Study) -> Result<Option<PathBuf>, CliError> {
+    let wants = |variant: &study::Variant| {
+        variant.ambient.is_some_and(|ambient| ambient.proxy != study::NodeProxy::Envoy)
+    };
+    if !study.variants.values().any(wants) {
+        return Ok(None);
+    }
+    match parts::ztunnel() {
+        Ok(part) => Ok(Some(part.path)),
+        Err(PartError::Missing { .. }) => Ok(None),
+        // A variable that leads nowhere: what the user wanted must not be another proxy without a word.
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use toll_lab::parts::{self, Fetch, Part, PartError, Source};
-use toll_lab::{AgentKind, DataPlane, Deployment, PetclinicPart, Program, Runtime};
+use toll_lab::{AgentKind, DataPlane, Deployment, NodeProxy, PetclinicPart, Program, Runtime};
 
 use super::talk::{CliError, say, with_causes};
 use crate::plan::Plan;
@@ -12,6 +12,7 @@ use crate::plan::Plan;
 #[derive(Default)]
 pub struct Parts {
     envoy: Option<Part>,
+    ztunnel: Option<Part>,
     postgres: Option<Part>,
     nginx: Option<Part>,
     java: Option<Part>,
@@ -39,7 +40,9 @@ impl Parts {
         let petclinic = gateway || vets;
         let spring = needs(has_spring);
         let skipped = if petclinic { CliError::PetclinicSkipped } else { CliError::RuntimeSkipped };
+        let ztunnel = plan.ready().find_map(|(_, deployment)| ztunnel_of(deployment));
         let mut parts = Self {
+            ztunnel: ztunnel.map(parts::ztunnel_at).transpose()?,
             envoy: found(needs(has_proxies), &|| fetched(ENVOY, parts::envoy))?,
             postgres: found(needs(has_databases), &|| fetched(POSTGRES, parts::postgres))?,
             nginx: found(needs(has_nginx), &parts::nginx)?,
@@ -93,6 +96,7 @@ impl Parts {
     pub fn labelled(&self) -> Vec<(&'static str, Part)> {
         let labelled = [
             ("Envoy", &self.envoy),
+            ("ztunnel", &self.ztunnel),
             ("PostgreSQL", &self.postgres),
             ("nginx", &self.nginx),
             ("Java", &self.java),
@@ -175,7 +179,20 @@ fn path(part: &Option<Part>) -> Option<PathBuf> {
 
 fn has_proxies(deployment: &Deployment) -> bool {
     let is_gateway = |program: &Program| matches!(program, Program::Gateway);
-    matches!(deployment.data_plane, DataPlane::Sidecar { .. }) || has(deployment, is_gateway)
+    let data_plane = match &deployment.data_plane {
+        DataPlane::Sidecar { .. } => true,
+        DataPlane::Ambient(ambient) => ambient.proxy == NodeProxy::Envoy || ambient.waypoint,
+        DataPlane::Bare | DataPlane::Agent(_) => false,
+    };
+    data_plane || has(deployment, is_gateway)
+}
+
+/// The ztunnel that the plan was made for.
+fn ztunnel_of(deployment: &Deployment) -> Option<&Path> {
+    match &deployment.data_plane.ambient()?.proxy {
+        NodeProxy::Ztunnel { binary } => Some(binary),
+        NodeProxy::Envoy => None,
+    }
 }
 
 fn has_databases(deployment: &Deployment) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -13,9 +13,11 @@ use crate::event::RunEvent;
 pub struct Progress {
     live: Option<ProgressBar>,
     trials: usize,
+    blocks: usize,
     trial: String,
     stage: String,
-    remaining_s: f64,
+    /// Seconds to go when it was last told, and when that was.
+    remaining: (f64, Instant),
     /// Virtual users of the loads whose users are scaled.
     users: BTreeMap<String, u32>,
 }
@@ -26,9 +28,10 @@ impl Progress {
         Self {
             live: io::stderr().is_terminal().then(live_bar),
             trials: 0,
+            blocks: 0,
             trial: String::new(),
             stage: String::new(),
-            remaining_s: 0.0,
+            remaining: (0.0, Instant::now()),
             users: BTreeMap::new(),
         }
     }
@@ -36,8 +39,10 @@ impl Progress {
     /// Shows one event.
     pub fn show(&mut self, event: &RunEvent) {
         match event {
-            RunEvent::Started { trials, done, estimate_s } => {
-                self.start(*trials, *done, *estimate_s)
+            RunEvent::Started { trials, blocks, estimate_s, .. } => {
+                (self.trials, self.blocks) = (*trials, *blocks);
+                self.remaining = (*estimate_s, Instant::now());
+                self.tell(&time_budget(event));
             }
             RunEvent::KneeSearch { variant } => {
                 self.trial = format!("knee of {variant}");
@@ -55,10 +60,12 @@ impl Progress {
                 self.users.insert(load.clone(), *users);
                 self.tell(&users_scaled(load, [*users, *of], [*knee_per_s, *made_for_knee_per_s]));
             }
-            RunEvent::TrialStarted { index, block, arm, load } => {
+            RunEvent::TrialStarted { index, block, arm, load, remaining_s } => {
                 let users = self.users.get(load);
                 let users = users.map_or(String::new(), |users| format!(" with {users} users"));
-                self.trial = format!("{index}/{} {load}{users}, {arm}, block {block}", self.trials);
+                let block = format!("block {block} of {}", self.blocks);
+                self.trial = format!("{index}/{} {load}{users}, {arm}, {block}", self.trials);
+                self.remaining = (*remaining_s, Instant::now());
             }
             RunEvent::Stage { stage } => {
                 self.stage.clone_from(stage);
@@ -80,15 +87,8 @@ impl Progress {
         }
     }
 
-    fn start(&mut self, trials: usize, done: usize, estimate_s: f64) {
-        self.trials = trials;
-        self.remaining_s = estimate_s;
-        let kept = if done > 0 { format!(", {done} measured before") } else { String::new() };
-        self.tell(&format!("{trials} trials{kept}, about {} to go", clock(estimate_s)));
-    }
-
     fn end_trial(&mut self, index: usize, invalid: &[String], remaining_s: f64) {
-        self.remaining_s = remaining_s;
+        self.remaining = (remaining_s, Instant::now());
         if let [reason, ..] = invalid {
             self.tell(&format!("trial {index} does not count: {reason}"));
         }
@@ -108,7 +108,8 @@ impl Progress {
 
     fn redraw(&self, detail: &str) {
         if let Some(bar) = &self.live {
-            let left = clock(self.remaining_s);
+            let (then_s, told) = self.remaining;
+            let left = clock(then_s - told.elapsed().as_secs_f64());
             bar.set_message(format!("{} | {} | {left} to go | {detail}", self.trial, self.stage));
         }
     }
@@ -128,6 +129,27 @@ fn live_bar() -> ProgressBar {
     bar.set_style(style.expect("the template is fixed and names known keys"));
     bar.enable_steady_tick(Duration::from_millis(250));
     bar
+}
+
+/// `200 trials, 80 bring-ups: about 13:20 min (bring-ups 3:10 min, trials 10:10 min)`
+fn time_budget(started: &RunEvent) -> String {
+    let RunEvent::Started { trials, done, estimate_s, bring_ups, bring_ups_s, trials_s, .. } =
+        started
+    else {
+        return String::new();
+    };
+    let kept = if *done > 0 { format!(", {done} measured before") } else { String::new() };
+    let ups = match bring_ups {
+        1 => "1 bring-up".into(),
+        several => format!("{several} bring-ups"),
+    };
+    let knees_s = estimate_s - bring_ups_s - trials_s;
+    let knees = if knees_s >= 1.0 { format!("knees {}, ", clock(knees_s)) } else { String::new() };
+    let (ups_in, trials_in) = (clock(*bring_ups_s), clock(*trials_s));
+    format!(
+        "{trials} trials{kept}, {ups}: about {} ({knees}bring-ups {ups_in}, trials {trials_in})",
+        clock(*estimate_s)
+    )
 }
 
 /// `settling 7 s: 1,850/s, 1.31 ms CPU a request`
@@ -181,12 +203,13 @@ mod tests {
 
     #[test]
     fn a_trial_of_scaled_users_says_how_many_there_are() {
-        let mut progress = Progress { live: None, trials: 6, ..Progress::new() };
+        let mut progress = Progress { live: None, trials: 6, blocks: 5, ..Progress::new() };
         let begins = |load: &str| RunEvent::TrialStarted {
             index: 2,
             block: 1,
             arm: "agent".into(),
             load: load.into(),
+            remaining_s: 5.0,
         };
         progress.show(&RunEvent::UsersScaled {
             load: "vus-320".into(),
@@ -196,9 +219,35 @@ mod tests {
             made_for_knee_per_s: 1526.0,
         });
         progress.show(&begins("vus-320"));
-        assert_eq!(progress.trial, "2/6 vus-320 with 120 users, agent, block 1");
+        assert_eq!(progress.trial, "2/6 vus-320 with 120 users, agent, block 1 of 5");
         progress.show(&begins("same-rate"));
-        assert_eq!(progress.trial, "2/6 same-rate, agent, block 1");
+        assert_eq!(progress.trial, "2/6 same-rate, agent, block 1 of 5");
+    }
+
+    fn started(done: usize, bring_ups: usize, knees_s: f64) -> RunEvent {
+        let (bring_ups_s, trials_s) = (190.0, 610.0);
+        let estimate_s = bring_ups_s + trials_s + knees_s;
+        RunEvent::Started {
+            trials: 200,
+            done,
+            blocks: 5,
+            estimate_s,
+            bring_ups,
+            bring_ups_s,
+            trials_s,
+        }
+    }
+
+    #[test]
+    fn the_budget_of_a_run_is_told_before_it_begins() {
+        assert_eq!(
+            time_budget(&started(0, 80, 0.0)),
+            "200 trials, 80 bring-ups: about 13:20 min (bring-ups 3:10 min, trials 10:10 min)"
+        );
+        assert_eq!(
+            time_budget(&started(80, 1, 24.0)),
+            "200 trials, 80 measured before, 1 bring-up: about 13:44 min (knees 24 s, bring-ups 3:10 min, trials 10:10 min)"
+        );
     }
 
     #[test]

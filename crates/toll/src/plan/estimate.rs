@@ -1,5 +1,7 @@
 //! How long a plan takes: what a person is told before it runs. Rough, and on the long side.
 
+use std::collections::BTreeSet;
+
 use toll_lab::{BuiltIn, DataPlane, Deployment, Program, Runtime};
 use toll_load::Stop;
 
@@ -13,6 +15,10 @@ const DATABASE_S: f64 = 0.5;
 const JVM_UP_AND_DOWN_S: f64 = 12.0;
 /// What an agent adds to that: it rewrites classes while they load, seconds.
 const AGENT_S: f64 = 4.0;
+/// What each further pod of a service adds to that, without and with a sidecar, seconds.
+const FURTHER_POD_S: [f64; 2] = [0.02, 0.1];
+/// What each further pod adds to a trial: its part of the proof of path, without and with a sidecar, seconds.
+const PROOF_OF_POD_S: [f64; 2] = [0.006, 0.012];
 /// How long after a load its last spans arrive at the collector, seconds.
 const LAST_SPANS_S: f64 = 1.0;
 /// A knee search on services that are up: a closed loop and some five tries, each 1.5 s and its warm-up, seconds.
@@ -22,11 +28,37 @@ const USUAL_SHARE: f64 = 0.8;
 /// Requests a second that a small machine answers, to guess how long a count of them takes.
 const GUESSED_THROUGHPUT_PER_S: f64 = 2000.0;
 
+/// How long a part of a run takes, seconds, by what it is spent on.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Budget {
+    /// Environments that come up and go down.
+    pub bring_ups: usize,
+    /// For these, discarded runs on fresh services included.
+    pub bring_ups_s: f64,
+    /// For the trials.
+    pub trials_s: f64,
+    /// For the searches for the knee.
+    pub knees_s: f64,
+}
+
+impl Budget {
+    /// All of it.
+    pub fn total_s(&self) -> f64 {
+        self.bring_ups_s + self.trials_s + self.knees_s
+    }
+}
+
 impl Plan {
-    /// How long the run will take, seconds: all trials and the searches for the knee.
-    pub fn estimate_s(&self) -> f64 {
+    /// How long the run will take: all trials and the searches for the knee.
+    pub fn budget(&self) -> Budget {
         let searches = self.ready().map(|(_, deployment)| self.knee_search_s(deployment)).sum();
-        self.trials_s(&self.trials) + if self.needs_knee() { searches } else { 0.0 }
+        let knees_s = if self.needs_knee() { searches } else { 0.0 };
+        Budget { knees_s, ..self.budget_of(&self.trials) }
+    }
+
+    /// How long the run will take, seconds.
+    pub fn estimate_s(&self) -> f64 {
+        self.budget().total_s()
     }
 
     /// How long the search for one knee takes, seconds. What stays up for the trials is counted with them.
@@ -36,24 +68,43 @@ impl Plan {
     }
 
     /// How long these trials will take, seconds; they run in this order, the first on fresh services.
-    pub fn trials_s<'t>(&self, trials: impl IntoIterator<Item = &'t PlannedTrial>) -> f64 {
-        let mut in_all_s = 0.0;
-        let mut up: Vec<(usize, &Arm)> = Vec::new();
-        for trial in trials {
-            let bring_up = match self.bring_up {
-                BringUp::Trial => (trial.index, &trial.arm),
-                BringUp::Block => (trial.block, &trial.arm),
-                BringUp::Run => (0, &trial.arm),
-            };
-            let deployment = self.deployment(&trial.arm.variant);
-            if !up.contains(&bring_up) {
-                in_all_s += deployment.map_or(0.0, |d| self.fresh_s(d));
-                up.push(bring_up);
+    pub fn trials_s<'t>(&'t self, trials: impl IntoIterator<Item = &'t PlannedTrial>) -> f64 {
+        self.budget_of(trials).total_s()
+    }
+
+    /// What these trials will take; they run in this order, the first on fresh services.
+    pub fn budget_of<'t>(&'t self, trials: impl IntoIterator<Item = &'t PlannedTrial>) -> Budget {
+        self.course(trials).last().unwrap_or_default()
+    }
+
+    /// What the first of these trials will take, the first two, and so on.
+    pub fn course<'t>(
+        &'t self,
+        trials: impl IntoIterator<Item = &'t PlannedTrial>,
+    ) -> impl Iterator<Item = Budget> {
+        let trials = trials.into_iter().filter_map(|t| Some((t, self.deployment_of(t)?)));
+        trials.scan((Budget::default(), BTreeSet::new()), |(budget, up), (trial, deployment)| {
+            if up.insert(self.bring_up_of(trial)) {
+                budget.bring_ups += 1;
+                budget.bring_ups_s += self.fresh_s(&deployment);
             }
-            in_all_s += if deployment.is_some_and(has_agent) { LAST_SPANS_S } else { 0.0 };
-            in_all_s += self.load(&trial.load).map_or(0.0, |load| self.load_s(load));
-        }
-        in_all_s
+            budget.trials_s += if has_agent(&deployment) { LAST_SPANS_S } else { 0.0 };
+            budget.trials_s += each_further_pod_s(&deployment, PROOF_OF_POD_S);
+            budget.trials_s += self.load(&trial.load).map_or(0.0, |load| self.load_s(load));
+            Some(*budget)
+        })
+    }
+
+    /// What tells the environment of a trial from those of others.
+    fn bring_up_of<'t>(&'t self, trial: &'t PlannedTrial) -> Up<'t> {
+        let since = match self.bring_up {
+            BringUp::Trial => trial.index,
+            BringUp::Block => trial.block,
+            BringUp::Run => 0,
+        };
+        let cell = self.load(&trial.load).and_then(|load| load.cell.as_ref());
+        let size = cell.and_then(|cell| cell.replicas.as_ref());
+        (since, &trial.arm, size, cell.and_then(|cell| cell.nodes))
     }
 
     /// Idle window, warm-up and measured phase, seconds.
@@ -87,6 +138,9 @@ impl PlannedLoad {
     }
 }
 
+/// The trial or block since when it is up, its arm, the pods of the service that is swept, the nodes.
+type Up<'t> = (usize, &'t Arm, Option<&'t (String, usize)>, Option<usize>);
+
 fn has_agent(deployment: &Deployment) -> bool {
     matches!(deployment.data_plane, DataPlane::Agent(_))
 }
@@ -97,11 +151,23 @@ fn up_and_down_s(deployment: &Deployment) -> f64 {
         spring || matches!(program, Program::Petclinic(_))
     };
     let mut programs = deployment.services.iter().map(|service| &service.program);
-    if programs.clone().any(on_jvm) {
+    let first_pods_s = if programs.clone().any(on_jvm) {
         JVM_UP_AND_DOWN_S + if has_agent(deployment) { AGENT_S } else { 0.0 }
     } else if programs.any(Program::is_database) {
         UP_AND_DOWN_S + DATABASE_S
     } else {
         UP_AND_DOWN_S
-    }
+    };
+    first_pods_s + each_further_pod_s(deployment, FURTHER_POD_S)
+}
+
+/// For all pods but the first of each service, seconds; of a pod without and with a sidecar.
+fn each_further_pod_s(deployment: &Deployment, [bare_s, sidecar_s]: [f64; 2]) -> f64 {
+    let has_sidecars = deployment.data_plane.has_sidecars();
+    let of_service = |service: &toll_lab::Service| {
+        let meshed = has_sidecars && service.program.takes_sidecar();
+        let each_s = if meshed { sidecar_s } else { bare_s };
+        service.replicas.saturating_sub(1) as f64 * each_s
+    };
+    deployment.services.iter().map(of_service).sum()
 }

@@ -310,6 +310,9 @@ pub struct PlannedReference {
 pub struct Recomputed {
     /// The variant; held against the baseline when the figure is a change.
     pub variant: String,
+    /// The variant that it is held against instead of the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<String>,
     /// The load that it belongs to.
     pub load: String,
     /// What is derived.
@@ -319,8 +322,8 @@ pub struct Recomputed {
     pub pod: Option<String>,
     /// As printed in the source; absent when it does not say.
     pub printed: Option<f64>,
-    /// As it follows from the published figures.
-    pub recomputed: f64,
+    /// As it follows from the published figures; absent when they are not enough.
+    pub recomputed: Option<f64>,
     /// Why the two differ, or why it matters; one sentence.
     pub because: String,
 }
@@ -333,7 +336,7 @@ pub struct PublishedFigure {
     /// The load it belongs to.
     pub load: String,
     /// `throughput_per_s`, `latency_ms.mean`, `latency_ms.p95`, `cpu_millicores.POD`, `memory_mib.POD`,
-    /// `cpu_load_percent.POD`, `heap_mib.POD` and so on.
+    /// `cpu_load_percent.POD`, `heap_mib.POD` and so on; `cpu_total_millicores` and `memory_total_mib` of all groups.
     pub figure: String,
     /// As published.
     pub value: f64,

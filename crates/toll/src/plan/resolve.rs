@@ -1,15 +1,16 @@
 //! Turns a study and the user's choices into a plan. Collects every problem before it gives up.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use toll_lab::{
-    AgentKind, BuiltIn, DataPlane, Deployment, JavaAgent, Mtls, Program, Runtime, Service,
-    SidecarProxy,
+    AgentKind, Ambient, BuiltIn, DataPlane, Deployment, JavaAgent, Mtls, NodeProxy, Program,
+    Runtime, Service, SidecarProxy,
 };
 use toll_load::{Stop, WarmUp};
 
 use super::{
-    Arm, BringUp, FORMAT, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest,
+    Arm, BringUp, Cell, FORMAT, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest,
     PlannedSettle, PlannedUsers, PlannedVariant, PublishedFigure, Recomputed, Release,
     VariantState, application, order,
 };
@@ -32,6 +33,8 @@ pub struct Choices {
     pub seed: u64,
     /// Variants that cannot run here, and why: a part that they need is missing.
     pub unavailable: Vec<(String, String)>,
+    /// The ztunnel that was found, if one was.
+    pub ztunnel: Option<PathBuf>,
 }
 
 /// Why a study cannot be planned as chosen.
@@ -152,8 +155,7 @@ pub fn resolve(
     }
     let arms = arms(&variants, study.baseline.as_str())?;
     let loads: Vec<PlannedLoad> =
-        study.loads.iter().map(|(name, load)| planned_load(&study, name.as_str(), load)).collect();
-    let names: Vec<String> = loads.iter().map(|load| load.name.clone()).collect();
+        study.loads.iter().flat_map(|(name, load)| planned_loads(&study, name, load)).collect();
     let bring_up = bring_up(study.bring_up);
     Ok(Plan {
         version: FORMAT,
@@ -170,7 +172,7 @@ pub fn resolve(
         settle: study.settle.map(planned_settle),
         trials: order::trials(
             &arms,
-            &names,
+            &order::sizes(&loads),
             order::first_block(&study)..=blocks,
             choices.seed,
             bring_up,
@@ -259,7 +261,10 @@ fn variants(
         .variants
         .iter()
         .filter(|(name, _)| wanted(name.as_str()))
-        .map(|(name, variant)| planned_variant(study, name.as_str(), variant, services))
+        .map(|(name, variant)| {
+            let (describes, data_plane) = data_plane(variant, &study.app, choices);
+            planned_variant(study, name.as_str(), services, describes, data_plane)
+        })
         .map(|variant| skipped_if_unavailable(variant, &choices.unavailable))
         .collect();
     if choices.against_itself {
@@ -355,10 +360,10 @@ fn arms(variants: &[PlannedVariant], baseline: &str) -> Result<Vec<Arm>, PlanErr
 fn planned_variant(
     study: &Study,
     name: &str,
-    variant: &study::Variant,
     services: &[Service],
+    describes: String,
+    data_plane: Result<DataPlane, String>,
 ) -> PlannedVariant {
-    let (describes, data_plane) = data_plane(variant, &study.app);
     let state = match data_plane {
         Err(reason) => VariantState::Skipped(reason),
         Ok(data_plane) => VariantState::Ready(Deployment {
@@ -378,18 +383,22 @@ fn planned_variant(
 }
 
 /// What stands in the path, in words and resolved; or why it cannot.
-fn data_plane(variant: &study::Variant, app: &App) -> (String, Result<DataPlane, String>) {
+fn data_plane(
+    variant: &study::Variant,
+    app: &App,
+    choices: &Choices,
+) -> (String, Result<DataPlane, String>) {
     if let Some(agent) = &variant.java_agent {
         return java_agent(agent);
+    }
+    if let Some(ambient) = &variant.ambient {
+        return node_proxies(ambient, choices.ztunnel.as_ref());
     }
     let each = if app.databases.is_empty() { "each service" } else { "each service and database" };
     match &variant.sidecar {
         None => ("the application alone".into(), Ok(DataPlane::Bare)),
         Some(study::Sidecar::Envoy { mtls }) => {
-            let (word, mtls) = match mtls {
-                study::Mtls::Permissive => ("permissive", Mtls::Permissive),
-                study::Mtls::Strict => ("strict", Mtls::Strict),
-            };
+            let (word, mtls) = mtls_of(*mtls);
             let describes = format!("an Envoy sidecar beside {each}, mTLS {word}");
             (describes, Ok(DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls }))
         }
@@ -404,6 +413,36 @@ fn data_plane(variant: &study::Variant, app: &App) -> (String, Result<DataPlane,
             (format!("a Mesher sidecar beside {each}"), Err(reason))
         }
     }
+}
+
+fn mtls_of(written: study::Mtls) -> (&'static str, Mtls) {
+    match written {
+        study::Mtls::Permissive => ("permissive", Mtls::Permissive),
+        study::Mtls::Strict => ("strict", Mtls::Strict),
+    }
+}
+
+/// A ztunnel where one was found and the study does not ask for Envoy.
+fn node_proxies(
+    ambient: &study::Ambient,
+    ztunnel: Option<&PathBuf>,
+) -> (String, Result<DataPlane, String>) {
+    let proxy = match (ambient.proxy, ztunnel) {
+        (study::NodeProxy::Envoy, _) | (study::NodeProxy::Any, None) => Ok(NodeProxy::Envoy),
+        (_, Some(binary)) => Ok(NodeProxy::Ztunnel { binary: binary.clone() }),
+        (study::NodeProxy::Ztunnel, None) => {
+            Err("no ztunnel was found: ZTUNNEL is not set, and PATH has none".to_owned())
+        }
+    };
+    let name = match &proxy {
+        Ok(NodeProxy::Envoy) => "Envoy in ztunnel's place",
+        Ok(NodeProxy::Ztunnel { .. }) | Err(_) => "ztunnel",
+    };
+    let (word, mtls) = mtls_of(ambient.mtls);
+    let waypoint = if ambient.waypoint { ", and a waypoint (Envoy)" } else { "" };
+    let describes = format!("a node proxy ({name}) on each node{waypoint}, mTLS {word}");
+    let waypoint = ambient.waypoint;
+    (describes, proxy.map(|proxy| DataPlane::Ambient(Ambient { proxy, mtls, waypoint })))
 }
 
 fn java_agent(agent: &study::JavaAgent) -> (String, Result<DataPlane, String>) {
@@ -435,6 +474,46 @@ fn planned_settle(settle: study::Settle) -> PlannedSettle {
         connections: settle.connections,
         rest_s: settle.rest.get().as_secs_f64(),
         rehearse: settle.rehearse,
+    }
+}
+
+/// The load, or each of its cells.
+fn planned_loads(study: &Study, name: &study::Name, load: &study::Load) -> Vec<PlannedLoad> {
+    let whole = planned_load(study, name.as_str(), load);
+    let Some(matrix) = &load.matrix else { return vec![whole] };
+    let combinations = matrix.combinations().into_iter();
+    combinations.map(|combination| cell_of(&whole, name, &combination)).collect()
+}
+
+fn cell_of(
+    whole: &PlannedLoad,
+    name: &study::Name,
+    combination: &study::Combination,
+) -> PlannedLoad {
+    let rate = combination.rate.map(planned_rate);
+    let release = match (whole.release, rate) {
+        (Release::Open { poisson, max_connections, .. }, Some(rate)) => {
+            Release::Open { rate, poisson, max_connections }
+        }
+        (release, _) => release,
+    };
+    let replicas = combination.replicas.as_ref();
+    let cell = Cell {
+        load: name.to_string(),
+        rate_per_s: rate.and_then(|rate| match rate {
+            PlannedRate::PerSecond(rate) => Some(rate),
+            PlannedRate::OfKnee(_) => None,
+        }),
+        replicas: replicas.map(|(service, replicas)| (service.to_string(), *replicas as usize)),
+        nodes: combination.nodes.map(|nodes| nodes as usize),
+    };
+    PlannedLoad { name: combination.name(name), release, cell: Some(cell), ..whole.clone() }
+}
+
+fn planned_rate(rate: study::Rate) -> PlannedRate {
+    match rate {
+        study::Rate::PerSecond(rate) => PlannedRate::PerSecond(rate),
+        study::Rate::OfKnee(share) => PlannedRate::OfKnee(share.fraction()),
     }
 }
 
@@ -500,10 +579,7 @@ fn release(model: &study::LoadModel) -> Release {
         study::LoadModel::Closed(closed) => Release::Closed { connections: closed.connections },
         study::LoadModel::Vus(vus) => Release::Users(users(vus)),
         study::LoadModel::Open(open) => Release::Open {
-            rate: match open.rate {
-                study::Rate::PerSecond(rate) => PlannedRate::PerSecond(rate),
-                study::Rate::OfKnee(share) => PlannedRate::OfKnee(share.fraction()),
-            },
+            rate: planned_rate(open.rate),
             poisson: open.arrivals == study::Arrivals::Poisson,
             max_connections: open.connections,
         },
@@ -524,6 +600,7 @@ fn reference(reference: &study::Reference) -> PlannedReference {
     }
     let recomputed = reference.recomputed.iter().map(|derived| Recomputed {
         variant: derived.variant.to_string(),
+        against: derived.against.as_ref().map(ToString::to_string),
         load: derived.load.to_string(),
         derived: derived.derived,
         pod: derived.pod.as_ref().map(ToString::to_string),

@@ -189,7 +189,7 @@ fn recomputed_row(place: &str, row: &RecomputedRow) -> Vec<Cell> {
     vec![
         Cell::from(if place.is_empty() { what } else { format!("{place}: {what}") }),
         row.printed.map_or_else(absent, |printed| given(printed).into()),
-        given(row.recomputed).into(),
+        row.recomputed.map_or_else(absent, |recomputed| given(recomputed).into()),
         row.measured.map_or_else(did_not_run, |e| shown(e.value).into()),
         interval.map_or_else(absent, |(l, h)| range(&shown(l), &shown(h)).into()),
     ]
@@ -199,13 +199,17 @@ pub(super) fn did_not_run() -> Cell {
     Cell::toned("did not run", Tone::Quiet)
 }
 
-/// `vets, heap` for what is of one pod.
+/// `vets, heap` for what is of one pod, `mean latency against sidecar` for what is not against the baseline.
 fn of_pod(row: &RecomputedRow, what: &str) -> String {
-    row.pod.as_ref().map_or_else(|| what.into(), |pod| format!("{pod}, {what}"))
+    let what = match &row.against {
+        Some(against) => format!("{what} against {against}"),
+        None => what.into(),
+    };
+    row.pod.as_ref().map_or_else(|| what.clone(), |pod| format!("{pod}, {what}"))
 }
 
 fn is_change(derived: Derived) -> bool {
-    !matches!(derived, Derived::CpuPerRequest | Derived::MemoryTotal | Derived::UnderWay)
+    derived.is_of_two_variants() && !matches!(derived, Derived::CpuRatio | Derived::MemoryRatio)
 }
 
 fn derived_title(derived: Derived) -> String {
@@ -215,6 +219,7 @@ fn derived_title(derived: Derived) -> String {
         derived if is_change(derived) => "change in\u{a0}%",
         Derived::CpuPerRequest => "ms",
         Derived::MemoryTotal => "MiB",
+        Derived::CpuRatio | Derived::MemoryRatio => "ratio",
         _ => return derived_name(derived).into(),
     };
     format!("{}, {unit}", derived_name(derived))
@@ -223,6 +228,10 @@ fn derived_title(derived: Derived) -> String {
 fn derived_name(derived: Derived) -> &'static str {
     match derived {
         Derived::ThroughputChange => "throughput",
+        Derived::LatencyMeanChange => "mean latency",
+        Derived::LatencyP99Change => "p99 latency",
+        Derived::CpuRatio => "CPU of all groups",
+        Derived::MemoryRatio => "memory of all groups",
         Derived::LatencyP95Change => "p95 latency",
         Derived::LatencyP90Change => "p90 latency",
         Derived::CpuLoadPoints => "CPU load",

@@ -55,7 +55,7 @@ pub fn search(
     let site = standing.site(session, &arm, deployment, &logs)?;
     let found = search_in(session, variant, site);
     if found.is_err() || session.plan.bring_up != BringUp::Run {
-        standing.take_down(session, &arm)?;
+        standing.take_down(session, &arm, deployment)?;
     }
     match found {
         Ok(knee) => {

@@ -9,6 +9,7 @@ pub mod fixture;
 mod knee;
 mod load;
 mod machine;
+mod pace;
 mod seeds;
 mod settle;
 mod standing;
@@ -17,14 +18,14 @@ mod tests;
 mod trial;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use toll_lab::{Isolation, Lab, LabError};
 
 use crate::event::RunEvent;
-use crate::plan::{BringUp, Plan, PlannedTrial, Release};
+use crate::plan::{BringUp, Cell, Plan, PlannedTrial, Release};
 use crate::store::{KneeRecord, Store, StoreError};
 
+use pace::Pace;
 use standing::Standing;
 use trial::Turn;
 
@@ -125,10 +126,15 @@ impl Session<'_> {
         let _alone = self.store.lock()?;
         let todo: Vec<&PlannedTrial> =
             self.plan.trials.iter().filter(|trial| !self.store.is_done(trial)).collect();
+        let budget = self.plan.budget_of(todo.iter().copied());
         self.emit(&RunEvent::Started {
             trials: self.plan.trials.len(),
             done: self.plan.trials.len() - todo.len(),
-            estimate_s: self.estimate_s(&todo) + self.knee_estimate_s()?,
+            blocks: self.plan.blocks,
+            estimate_s: budget.total_s() + self.knee_estimate_s(&todo)?,
+            bring_ups: budget.bring_ups,
+            bring_ups_s: budget.bring_ups_s,
+            trials_s: budget.trials_s,
         })?;
         let mut standing = Standing::default();
         let ended = self.measure(&mut standing, &todo);
@@ -210,7 +216,7 @@ impl Session<'_> {
         todo: &[&PlannedTrial],
         knee_per_s: Option<f64>,
     ) -> Result<Ending, RunError> {
-        let began = Instant::now();
+        let pace = Pace::new(self.plan, todo);
         for (done, planned) in todo.iter().enumerate() {
             if self.interrupted() {
                 return Ok(Ending::Interrupted);
@@ -220,34 +226,30 @@ impl Session<'_> {
                 block: planned.block,
                 arm: planned.arm.label(),
                 load: planned.load.clone(),
+                remaining_s: pace.remaining_s(done),
             })?;
             let stays_up = stays_up(self.plan, planned, &todo[done + 1..]);
             let turn = Turn { planned, knee_per_s, stays_up };
             let Some(verdict) = trial::run(self, standing, &turn)? else {
                 return Ok(Ending::Interrupted);
             };
-            let pace = began.elapsed().as_secs_f64() / self.estimate_s(&todo[..=done]).max(1e-9);
             self.emit(&RunEvent::TrialEnded {
                 index: planned.index,
                 invalid: verdict.invalid,
-                remaining_s: pace * self.estimate_s(&todo[done + 1..]),
+                remaining_s: pace.remaining_s(done + 1),
             })?;
         }
         Ok(Ending::Complete)
     }
 
-    fn knee_estimate_s(&self) -> Result<f64, StoreError> {
-        if !self.plan.needs_knee() {
+    fn knee_estimate_s(&self, todo: &[&PlannedTrial]) -> Result<f64, StoreError> {
+        if !self.plan.needs_knee() || todo.is_empty() {
             return Ok(0.0);
         }
         let known = self.store.knees()?;
         let unknown = |variant: &str| known.iter().all(|knee| knee.variant != variant);
         let searches = self.plan.ready().filter(|(variant, _)| unknown(variant));
         Ok(searches.map(|(_, deployment)| self.plan.knee_search_s(deployment)).sum())
-    }
-
-    fn estimate_s(&self, trials: &[&PlannedTrial]) -> f64 {
-        self.plan.trials_s(trials.iter().copied())
     }
 
     fn end(&mut self, ending: Ending) -> Result<Ending, RunError> {
@@ -286,11 +288,15 @@ pub fn check(plan: &Plan, lab: &Lab) -> Result<(), RunError> {
 
 /// Whether a trial to come goes on with the environment of `trial`, if that is still sound.
 fn stays_up(plan: &Plan, trial: &PlannedTrial, to_come: &[&PlannedTrial]) -> bool {
+    let cell = |trial: &PlannedTrial| plan.load(&trial.load).and_then(|load| load.cell.as_ref());
+    let goes_on = |later: &PlannedTrial| {
+        trial.arm == later.arm && Cell::shares_deployment(cell(trial), cell(later))
+    };
     match plan.bring_up {
         BringUp::Trial => false,
         BringUp::Block => {
-            to_come.first().is_some_and(|next| trial.block == next.block && trial.arm == next.arm)
+            to_come.first().is_some_and(|next| trial.block == next.block && goes_on(next))
         }
-        BringUp::Run => to_come.iter().any(|later| trial.arm == later.arm),
+        BringUp::Run => to_come.iter().any(|later| goes_on(later)),
     }
 }

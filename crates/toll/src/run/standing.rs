@@ -1,4 +1,5 @@
-//! Owns what stands: the environments that later trials go on with, each under the arm that it was brought up for.
+//! Owns what stands: the environments that later trials go on with, each under the arm and the deployment that it
+//! was brought up for. An arm of a sweep has a deployment for each size.
 //!
 //! Which trials share one is the plan's affair; here it only follows whether a trial has spoilt it.
 
@@ -18,6 +19,7 @@ pub struct Standing(Vec<Stand>);
 #[derive(Debug)]
 struct Stand {
     arm: Arm,
+    deployment: Deployment,
     environment: Environment,
     settled: Option<SettleRecord>,
 }
@@ -33,7 +35,7 @@ pub struct Site<'a> {
 }
 
 impl Standing {
-    /// The environment that `arm` has standing, or a fresh one whose processes log to `logs`.
+    /// The environment of `deployment` that `arm` has standing, or a fresh one whose processes log to `logs`.
     ///
     /// # Errors
     /// When the fresh one does not come up, or a broken one does not go away.
@@ -45,30 +47,37 @@ impl Standing {
         logs: &Path,
     ) -> Result<Site<'_>, RunError> {
         // A component may have ended after the trial before was judged.
-        if self.of(arm).is_some_and(|stand| stand.environment.crashed().is_some()) {
-            self.take_down(session, arm)?;
+        let crashed = |stand: &mut Stand| stand.environment.crashed().is_some();
+        if self.of(arm, deployment).is_some_and(crashed) {
+            self.take_down(session, arm, deployment)?;
         }
-        let fresh = self.of(arm).is_none();
+        let fresh = self.of(arm, deployment).is_none();
         if fresh {
             session.stage("bring up")?;
             let environment = session.lab.up(deployment, logs)?;
-            self.0.push(Stand { arm: arm.clone(), environment, settled: None });
+            let (arm, deployment) = (arm.clone(), deployment.clone());
+            self.0.push(Stand { arm, deployment, environment, settled: None });
         }
         let Stand { environment, settled, .. } =
-            self.of(arm).expect("it stood, or has just come up");
+            self.of(arm, deployment).expect("it stood, or has just come up");
         Ok(Site { environment, fresh, settled })
     }
 
-    fn of(&mut self, arm: &Arm) -> Option<&mut Stand> {
-        self.0.iter_mut().find(|stand| stand.arm == *arm)
+    fn of(&mut self, arm: &Arm, deployment: &Deployment) -> Option<&mut Stand> {
+        self.0.iter_mut().find(|stand| stand.is(arm, deployment))
     }
 
-    /// Takes down what `arm` has standing, if anything.
+    /// Takes down what `arm` has standing of `deployment`, if anything.
     ///
     /// # Errors
     /// When something of it is left, or the run's directory cannot be written.
-    pub fn take_down(&mut self, session: &mut Session<'_>, arm: &Arm) -> Result<(), RunError> {
-        let stand = self.0.iter().position(|stand| stand.arm == *arm);
+    pub fn take_down(
+        &mut self,
+        session: &mut Session<'_>,
+        arm: &Arm,
+        deployment: &Deployment,
+    ) -> Result<(), RunError> {
+        let stand = self.0.iter().position(|stand| stand.is(arm, deployment));
         stand.map_or(Ok(()), |index| down(session, self.0.remove(index)))
     }
 
@@ -79,6 +88,12 @@ impl Standing {
     pub fn clear(&mut self, session: &mut Session<'_>) -> Result<(), RunError> {
         let stands: Vec<Stand> = self.0.drain(..).collect();
         stands.into_iter().map(|stand| down(session, stand)).fold(Ok(()), Result::and)
+    }
+}
+
+impl Stand {
+    fn is(&self, arm: &Arm, deployment: &Deployment) -> bool {
+        self.arm == *arm && self.deployment == *deployment
     }
 }
 

@@ -32,8 +32,7 @@ pub fn run(
 ) -> Result<Option<TrialVerdict>, RunError> {
     let (plan, planned) = (session.plan, turn.planned);
     let load = plan.load(&planned.load).expect("every trial of a plan names one of its loads");
-    let deployment =
-        plan.deployment(&planned.arm.variant).expect("only variants that run have trials");
+    let deployment = plan.deployment_of(planned).expect("only variants that run have trials");
     let mut trial = Trial {
         dir: session.store.begin_trial(planned)?,
         samples: vec![],
@@ -41,13 +40,16 @@ pub fn run(
         rate_per_s: load.rate_per_s(turn.knee_per_s),
         users: load.users(turn.knee_per_s),
     };
-    let mut site = standing.site(session, &planned.arm, deployment, &trial.dir.logs())?;
+    let mut site = standing.site(session, &planned.arm, &deployment, &trial.dir.logs())?;
     let measured = trial.measure(session, &mut site, load, turn);
     let judged =
         or_crash(measured, site.environment).and_then(|measured| Ok(measured.judge(planned)?));
     // What a broken trial did to the services, the next would inherit.
     let goes_on = turn.stays_up && matches!(&judged, Ok(judgement) if judgement.services_are_sound);
-    let cleared = if goes_on { Ok(()) } else { standing.take_down(session, &planned.arm) };
+    let cleared = match goes_on {
+        true => Ok(()),
+        false => standing.take_down(session, &planned.arm, &deployment),
+    };
     let invalid = match judged {
         Ok(judgement) => judgement.invalid,
         Err(Stopped::Broken(reason)) => vec![reason],

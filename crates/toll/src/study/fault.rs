@@ -99,10 +99,30 @@ pub(super) enum Problem {
         "{taken} is the {what} of the collector, which every variant has when one has a `java_agent`"
     )]
     CollectorHas { what: &'static str, taken: String },
-    #[error(
-        "a variant has sidecars or an agent, not both: one of them could not be told from the other"
-    )]
-    TwoDataPlanes,
+    #[error("`{key}` is not for nginx, and `{service}` is one")]
+    NotOfNginx { key: &'static str, service: String },
+    #[error("`{service}` is nginx with one page and has no answer to a POST")]
+    PostToNginx { service: String },
+    #[error("a variant has one of {}: what each costs could not be told apart", listed(.keys))]
+    SeveralDataPlanes { keys: Vec<String> },
+    #[error("`{name}` would have the name of a pod that an ambient data plane brings along")]
+    NameOfTheMesh { name: String },
+    #[error("the matrix sweeps nothing")]
+    NothingSwept,
+    #[error("only an open load has a rate to sweep, and `{load}` is none")]
+    RateOfNoOpenLoad { load: String },
+    #[error("a swept rate is absolute, not {rate}")]
+    SweptShare { rate: String },
+    #[error("the knee is another at each size, and `{axis}` is swept")]
+    KneeOfSizes { axis: &'static str },
+    #[error("one service is swept, not {}", listed(.services))]
+    SweptServices { services: Vec<String> },
+    #[error("`{value}` stands on this axis twice")]
+    SweptTwice { value: String },
+    #[error("`{name}` is a load of `{other}` already")]
+    SameCell { name: String, other: String },
+    #[error("the figure is not held against `{against}`")]
+    AgainstNothing { against: String },
     #[error("the stall ({lasting}) is not shorter than its period ({every})")]
     StallFillsPeriod { lasting: String, every: String },
     #[error("`{service}` is to hand on an answer, but calls nothing")]
@@ -257,8 +277,29 @@ impl Problem {
                 "say where they are, for example `metrics: http://localhost:9404/metrics`".into()
             }
             Self::CollectorHas { what, .. } => format!("give the service another {what}"),
-            Self::TwoDataPlanes => {
-                "make two variants of it, one with `sidecar` and one with `java_agent`".into()
+            Self::NotOfNginx { key, .. } => format!("remove `{key}`, or remove `nginx`"),
+            Self::PostToNginx { .. } => "write `method: GET`".into(),
+            Self::SeveralDataPlanes { .. } => "make a variant of each".into(),
+            Self::NameOfTheMesh { .. } => {
+                "rename it; the proxies are called `node-1`, `node-2`, ... and `waypoint`".into()
+            }
+            Self::NothingSwept => {
+                "write what it sweeps, for example `{rate: [20/s, 50/s], replicas: {nginx: [1, 10]}}`".into()
+            }
+            Self::RateOfNoOpenLoad { .. } => "remove `rate`, or write `open: {rate: 20/s}`".into(),
+            Self::SweptShare { .. } => "write requests per second, for example `rate: [20/s, 50/s]`".into(),
+            Self::KneeOfSizes { .. } => {
+                "write requests per second, for example `rate: 50/s`, or sweep the rate as well: `matrix: {rate: [20/s, 50/s]}`".into()
+            }
+            Self::SweptServices { .. } => {
+                "keep one of them, and give the others their `replicas` in the application".into()
+            }
+            Self::SweptTwice { .. } => "keep one of the two".into(),
+            Self::SameCell { .. } => {
+                "rename one of the loads; cells are called `LOAD-20x90` (rate x replicas)".into()
+            }
+            Self::AgainstNothing { .. } => {
+                "remove `against`, or name another variant for a figure that holds two against each other".into()
             }
             Self::SameName { .. } => {
                 "rename one of them;\nthe pods of several replicas are `NAME-1`, `NAME-2`, ..."

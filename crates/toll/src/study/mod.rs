@@ -15,11 +15,11 @@ mod tree;
 
 pub use fault::{StudyErrors, Warning, nearest};
 pub use model::{
-    App, Arrivals, BringUp, Database, Derived, Gateway, JavaAgent, Load, LoadModel, Method, Mtls,
-    Petclinic, Profile, Program, Queries, Reference, Request, Runtime, Service, Settle, Sidecar,
-    Stop, Study, Variant, Vus,
+    Ambient, App, Arrivals, BringUp, Combination, Database, Derived, Gateway, JavaAgent, Load,
+    LoadModel, Method, Mtls, NodeProxy, Petclinic, Profile, Program, Queries, Reference, Request,
+    Runtime, Service, Settle, Sidecar, Stop, Study, Variant, Vus,
 };
-pub use quantity::{Rate, Setting, TimeSpan};
+pub use quantity::{Name, Rate, Setting, TimeSpan};
 pub use schema::schema;
 
 use fault::{Fault, Problem};

@@ -11,9 +11,11 @@ use super::quantity::{Binary, Name, Rate, Setting, Share, TimeSpan, UrlPath};
 
 mod app;
 mod reference;
+mod sweep;
 
 pub use app::{App, Database, Gateway, Petclinic, Program, Queries, Runtime, Service};
 pub use reference::{Derived, Figures, Recomputed, Reference};
+pub use sweep::{Combination, Matrix};
 
 /// One study: an application, the variants it runs in, the loads it bears.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -187,22 +189,6 @@ pub struct Load {
     /// What the load is swept over: it is borne once for each combination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<Matrix>,
-}
-
-/// What a load is swept over; each combination is a cell, a load of its own called `LOAD-20x90` (rate x replicas).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(extend("examples" = [{"rate": ["20/s", "50/s"], "replicas": {"nginx": [1, 10, 50, 90]}}]))]
-pub struct Matrix {
-    /// Arrival rates of an open load, instead of its own.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rate: Vec<Rate>,
-    /// Replicas of one service, instead of its own.
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
-    pub replicas: IndexMap<Name, Vec<u32>>,
-    /// Nodes, instead of the application's.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub nodes: Vec<u32>,
 }
 
 /// What a load asks the entry.

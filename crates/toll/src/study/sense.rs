@@ -2,11 +2,12 @@
 //!
 //! Takes the types, gives problems and the places that they are about. Knows nothing of YAML.
 
-mod agent;
 mod app;
+mod data_plane;
 mod load;
 mod reference;
 mod request;
+mod sweep;
 
 use super::fault::Problem;
 use super::model::{BringUp, Changes, Settle, Study, WarmUp};
@@ -45,9 +46,13 @@ impl Place {
 pub(super) fn check(study: &Study) -> Vec<Nonsense> {
     let mut found = unknown_baseline(study);
     found.extend(app::check(&study.app));
-    found.extend(agent::check(study));
+    found.extend(app::shared_names(&sweep::largest(study)));
+    found.extend(data_plane::check(study));
     found.extend(request::check(study));
-    found.extend(reference::check(study));
+    let sweeps = sweep::check(study);
+    // Without sound sweeps it is not known which loads there are.
+    found.extend(if sweeps.is_empty() { reference::check(study) } else { Vec::new() });
+    found.extend(sweeps);
     found.extend(load::check(study));
     found.extend(warm_up_order(&study.warm_up, &Pointer::to(&["warm_up"])));
     found.extend(study.settle.iter().flat_map(|s| hasty_settle(s, &Pointer::to(&["settle"]))));
@@ -133,6 +138,7 @@ fn changes(study: &Study, changes: &Changes, at: &Pointer) -> Vec<Nonsense> {
     let rehearsal = rehearsal_in_vain(changes.settle, stays_up, &at.child("settle"));
     let vus = changes.vus.and_then(|stages| load::no_stages(&stages, at.child("vus")));
     let loads = load::changes(study, &changes.loads, &at.child("loads"));
+    let matrices = sweep::changes(study, changes, &at.child("matrices"));
     duration
         .into_iter()
         .chain(warm_up)
@@ -140,5 +146,6 @@ fn changes(study: &Study, changes: &Changes, at: &Pointer) -> Vec<Nonsense> {
         .chain(rehearsal)
         .chain(vus)
         .chain(loads)
+        .chain(matrices)
         .collect()
 }

@@ -118,6 +118,37 @@ reference:
     - {variant: agent, load: users, derived: throughput_change, recomputed: -9.2, because: So.}
 ";
 
+/// Pages behind an HTTPS gateway, swept over rate, replicas and nodes; each test breaks a part of it.
+const SWEPT: &str = "\
+study: swept
+app:
+  entry: ingress
+  nodes: 2
+  gateways:
+    ingress: {port: 443, to: page, tls: true, node: 1}
+  services:
+    page: {port: 80, nginx: {bytes: 615}}
+variants:
+  bare: {}
+  sidecar: {sidecar: {proxy: envoy}}
+  ambient: {ambient: {mtls: strict, proxy: any, waypoint: true}}
+baseline: bare
+loads:
+  get:
+    open: {rate: 20/s}
+    duration: 3s
+    matrix: {rate: [20/s, 50/s], replicas: {page: [1, 10]}, nodes: [1, 2]}
+  wake-up: {open: {rate: 200/s}, duration: 1s}
+bring_up: block
+quick: {matrices: {get: {replicas: {page: [1, 4]}}}}
+reference:
+  source: a paper
+  figures:
+    ambient: {get-20x10-on-1: {cpu_total_millicores: 25, memory_total_mib: 258, cpu_millicores: {page-10: 1}}}
+  recomputed:
+    - {variant: ambient, against: sidecar, load: get-50x1-on-2, derived: cpu_ratio, printed: 0.5, because: So.}
+";
+
 fn no_environment(_: &str) -> Option<String> {
     None
 }
@@ -296,6 +327,84 @@ shown_as! {
     a_derivation_of_a_pod_names_it: ", pod: vets" => "";
     a_derivation_of_all_pods_names_none: "derived: throughput_change" => "derived: throughput_change, pod: vets";
     a_derivation_of_an_unknown_pod_is_shown: "pod: vets" => "pod: vet";
+}
+
+shown_as! {
+    in SWEPT;
+    a_variant_has_sidecars_or_node_proxies: "  ambient: {ambient: {mtls" => "  ambient: {sidecar: {proxy: envoy}, ambient: {mtls";
+    a_node_proxy_is_any_envoy_or_ztunnel: "proxy: any" => "proxy: ztunel";
+    a_waypoint_is_there_or_not: "waypoint: true" => "waypoint: shared";
+    an_ambient_data_plane_has_names_of_its_own: "    ingress: {port" => "    waypoint: {port: 81, to: page}\n    ingress: {port";
+    nginx_excludes_what_other_programs_have:
+        "port: 80, nginx: {bytes: 615}" => "port: 80, nginx: {}, command: [./nginx], work: {cpu: 1ms}, calls: [page], metrics: http://localhost:9000/metrics";
+    nginx_is_no_part_of_the_petclinic: "port: 80, nginx: {bytes: 615}" => "port: 80, nginx: {}, petclinic: gateway, calls: [page]";
+    nginx_has_no_answer_to_a_post: "duration: 1s" => "duration: 1s, request: {method: POST}";
+    a_page_is_not_endless: "bytes: 615" => "bytes: 2000000000";
+    no_nodes_are_too_few: "nodes: 2\n" => "nodes: 0\n";
+    a_matrix_sweeps_something: "{rate: [20/s, 50/s], replicas: {page: [1, 10]}, nodes: [1, 2]}" => "{}";
+    an_axis_has_a_value: "rate: [20/s, 50/s]" => "rate: []";
+    an_axis_of_replicas_has_a_service: "replicas: {page: [1, 10]}" => "replicas: {}";
+    an_axis_of_replicas_has_a_value: "replicas: {page: [1, 10]}" => "replicas: {page: []}";
+    an_unknown_axis_is_answered_with_the_known_ones: "nodes: [1, 2]" => "node: [1, 2]";
+    a_swept_rate_is_absolute: "[20/s, 50/s]" => "[20/s, 50% of knee]";
+    only_an_open_load_has_a_rate_to_sweep: "    open: {rate: 20/s}\n" => "    closed: {connections: 4}\n";
+    the_knee_is_another_at_each_size: "    open: {rate: 20/s}\n    duration: 3s\n    matrix: {rate: [20/s, 50/s], " => "    open: {rate: 60% of knee}\n    duration: 3s\n    matrix: {";
+    one_service_is_swept: "replicas: {page: [1, 10]}" => "replicas: {page: [1, 10], other: [1]}";
+    a_swept_service_that_is_unknown_is_answered_with_the_nearest_one: "replicas: {page: [1, 10]}" => "replicas: {pgae: [1, 10]}";
+    swept_replicas_and_nodes_lie_in_their_range: "replicas: {page: [1, 10]}, nodes: [1, 2]" => "replicas: {page: [0, 1001]}, nodes: [101]";
+    a_value_stands_on_an_axis_once: "rate: [20/s, 50/s], replicas: {page: [1, 10]}" => "rate: [20/s, 20], replicas: {page: [1, 10, 1]}";
+    swept_replicas_of_the_entry_need_a_gateway: "entry: ingress" => "entry: page";
+    a_pod_of_a_sweep_shares_its_name_with_nothing: "    page: {port" => "    page-10: {port: 81}\n    page: {port";
+    a_cell_shares_its_name_with_no_load: "  wake-up:" => "  get-20x10-on-2:";
+    a_sweep_of_a_profile_is_of_a_known_load: "quick: {matrices: {get" => "quick: {matrices: {got";
+    a_sweep_of_a_profile_fits_too: "page: [1, 4]" => "page: [1, 1]";
+    figures_of_a_swept_load_are_of_its_cells: "{get-20x10-on-1:" => "{get:";
+    a_derivation_of_a_cell_that_is_not_there_is_shown: "load: get-50x1-on-2" => "load: get-50x2-on-2";
+    a_derivation_is_held_against_a_known_variant: "against: sidecar" => "against: sidecars";
+    a_derivation_is_not_held_against_itself: "against: sidecar" => "against: ambient";
+}
+
+#[test]
+fn a_swept_study_is_read_without_warning() {
+    let (study, warnings) = read("swept.yaml", SWEPT, &no_environment).unwrap();
+    assert_eq!(warnings, []);
+    let ambient = study.variants["ambient"].ambient.unwrap();
+    assert_eq!(
+        (ambient.mtls, ambient.proxy, ambient.waypoint),
+        (Mtls::Strict, NodeProxy::Any, true)
+    );
+    assert_eq!((study.app.nodes, study.app.gateways["ingress"].tls), (2, true));
+    let names = |study: &Study, load: &str| study.loads[load].names(&load.parse().unwrap());
+    let cells = ["20x1-on-1", "50x1-on-1", "20x10-on-1", "50x10-on-1"];
+    let others = ["20x1-on-2", "50x1-on-2", "20x10-on-2", "50x10-on-2"];
+    let cells = cells.into_iter().chain(others).map(|cell| format!("get-{cell}"));
+    assert_eq!(names(&study, "get"), cells.collect::<Vec<_>>());
+    assert_eq!(names(&study, "wake-up"), ["wake-up"]);
+    assert_eq!(names(&study.with_profile(Profile::Quick), "get"), ["get-1", "get-4"]);
+}
+
+#[test]
+fn the_names_of_the_mesh_are_free_where_no_variant_is_ambient() {
+    let study =
+        replaced(SWEPT, "  ambient: {ambient: {mtls: strict, proxy: any, waypoint: true}}\n", "");
+    let study = &study[..study.find("reference:").unwrap()];
+    let study = study.replace(
+        "  services:\n",
+        "  services:\n    waypoint: {port: 82}\n    node: {port: 81, replicas: 3}\n",
+    );
+    read("study.yaml", &study, &no_environment).unwrap();
+}
+
+#[test]
+fn a_fraction_of_a_rate_makes_a_name_without_a_dot() {
+    let study = replaced(
+        SWEPT,
+        "rate: [20/s, 50/s], replicas: {page: [1, 10]}, nodes: [1, 2]",
+        "rate: [0.5/s]",
+    );
+    let study = &study[..study.find("reference:").unwrap()];
+    let (study, _) = read("study.yaml", study, &no_environment).unwrap();
+    assert_eq!(study.loads["get"].names(&"get".parse().unwrap()), ["get-0-5"]);
 }
 
 fn traced() -> Study {
@@ -758,7 +867,7 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         validator.is_valid(&plain(&root))
     };
     let alternatives = default_with_alternatives();
-    let sound = [SOUND, CHAIN, TRACED, annotated_default(), &alternatives];
+    let sound = [SOUND, CHAIN, TRACED, SWEPT, annotated_default(), &alternatives];
     let sound = sound.into_iter().chain(builtin().iter().map(|(_, text)| *text));
     sound.into_iter().for_each(|text| assert!(accepts(text), "{text}"));
     let broken = [
@@ -798,6 +907,11 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         replaced(TRACED, "http://localhost:9080/metrics", "http://gateway:9080/metrics"),
         replaced(TRACED, "petclinic: vets", "petclinic: vet"),
         replaced(TRACED, "heap_mib: 256", "heap_mib: 32"),
+        replaced(SWEPT, "proxy: any", "proxy: ztunel"),
+        replaced(SWEPT, "bytes: 615", "bytes: 2000000000"),
+        replaced(SWEPT, "rate: [20/s, 50/s]", "rate: []"),
+        replaced(SWEPT, "replicas: {page: [1, 10]}", "replicas: {}"),
+        replaced(SWEPT, "nodes: [1, 2]", "node: [1, 2]"),
     ];
     broken.iter().for_each(|text| assert!(!accepts(text), "{text}"));
 }

@@ -337,7 +337,8 @@ fn published_figures_of_jvms_are_measured_in_their_units() {
         derived,
         pod: Some("vets".into()),
         printed: None,
-        recomputed: 1.0,
+        recomputed: Some(1.0),
+        against: None,
         because: String::new(),
     };
     record.plan.reference = Some(PlannedReference {

@@ -414,7 +414,8 @@ fn recomputed(load: &str) -> Vec<RecomputedRow> {
         derived,
         pod: pod.map(Into::into),
         printed,
-        recomputed,
+        recomputed: Some(recomputed),
+        against: None,
         measured: Some(about(recomputed * 0.6)),
         because: because.into(),
     };

@@ -282,14 +282,14 @@ impl Service {
 
     /// What plays the service.
     pub fn program(&self) -> Program<'_> {
+        if let Some(nginx) = self.nginx {
+            return Program::Nginx(nginx);
+        }
         if let Some(part) = self.petclinic {
             return Program::Petclinic {
                 part,
                 heap_mib: self.heap_mib.unwrap_or(default::HEAP_MIB),
             };
-        }
-        if let Some(nginx) = self.nginx {
-            return Program::Nginx(nginx);
         }
         match &self.command {
             Some(command) => Program::Command(command),

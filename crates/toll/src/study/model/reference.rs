@@ -34,6 +34,14 @@ pub struct Figures {
     /// Latency, milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<LatencyMs>,
+    /// CPU used by all groups of pods together, thousandths of a core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [107.17]))]
+    pub cpu_total_millicores: Option<Amount>,
+    /// Memory used by all groups of pods together, MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [1105.33]))]
+    pub memory_total_mib: Option<Amount>,
     /// CPU used by each pod, thousandths of a core.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub cpu_millicores: IndexMap<Name, Amount>,
@@ -88,6 +96,10 @@ pub struct LatencyMs {
 pub struct Recomputed {
     /// The variant; held against the baseline when the figure is a change.
     pub variant: Name,
+    /// The variant that it is held against instead of the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["sidecar"]))]
+    pub against: Option<Name>,
     /// The load that it belongs to.
     pub load: Name,
     /// What is derived.
@@ -100,9 +112,10 @@ pub struct Recomputed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [90]))]
     pub printed: Option<f64>,
-    /// As it follows from the published figures.
+    /// As it follows from the published figures; left out when they are not enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [85.4]))]
-    pub recomputed: f64,
+    pub recomputed: Option<f64>,
     /// Why the two differ, or why it matters; one sentence.
     #[schemars(extend("examples" = ["The printed change compares rounded figures."]))]
     pub because: String,
@@ -114,12 +127,20 @@ pub struct Recomputed {
 pub enum Derived {
     /// Change of the throughput, per cent.
     ThroughputChange,
+    /// Change of the mean latency, per cent.
+    LatencyMeanChange,
+    /// Change of the latency's 99th percentile, per cent.
+    LatencyP99Change,
     /// Change of the latency's 95th percentile, per cent.
     LatencyP95Change,
     /// Change of the CPU used by all pods, whatever the throughput, per cent.
     CpuChange,
     /// Change of the memory used by all pods, per cent.
     MemoryChange,
+    /// CPU of all groups of pods by the other variant's, gateways included: 0.5 is half of it.
+    CpuRatio,
+    /// Memory of all groups of pods by the other variant's, gateways included.
+    MemoryRatio,
     /// CPU time of all pods per request, milliseconds.
     CpuPerRequest,
     /// Change of the CPU time of all pods per request, per cent.
@@ -139,11 +160,20 @@ pub enum Derived {
 }
 
 impl Derived {
+    /// Whether it holds the variant against another one.
+    pub fn is_of_two_variants(self) -> bool {
+        !matches!(self, Self::CpuPerRequest | Self::MemoryTotal | Self::UnderWay)
+    }
+
     /// Whether it is derived of one pod, not of all.
     pub fn is_of_a_pod(self) -> bool {
         match self {
             Self::CpuLoadPoints | Self::HeapDifference | Self::PodCpuPerRequestChange => true,
             Self::ThroughputChange
+            | Self::LatencyMeanChange
+            | Self::LatencyP99Change
+            | Self::CpuRatio
+            | Self::MemoryRatio
             | Self::LatencyP90Change
             | Self::LatencyP95Change
             | Self::CpuChange
@@ -170,6 +200,8 @@ impl Figures {
             ("latency_ms.p90", latency.p90),
             ("latency_ms.p95", latency.p95),
             ("latency_ms.p99", latency.p99),
+            ("cpu_total_millicores", self.cpu_total_millicores),
+            ("memory_total_mib", self.memory_total_mib),
         ];
         let single =
             single.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.get())));

@@ -4,15 +4,14 @@ use indexmap::IndexMap;
 
 use super::{Nonsense, Place, at_key, at_value, unknown};
 use crate::study::fault::Problem;
-use crate::study::model::{App, Petclinic, Queries, Service};
+use crate::study::model::{App, Petclinic, Program, Queries, Service};
 use crate::study::quantity::Name;
 use crate::study::tree::Pointer;
 
 /// All that does not fit together in the application.
 pub(super) fn check(app: &App) -> Vec<Nonsense> {
     let services = &app.services;
-    let mut found = shared_names(app);
-    found.extend(shared_ports(app));
+    let mut found = shared_ports(app);
     found.extend(unknown_entry(app));
     found.extend(replicated_entry(app));
     found.extend(unknown_services(app));
@@ -73,7 +72,8 @@ fn clashing<'n, 'a>(
     numbered.filter_map(clash).collect()
 }
 
-fn shared_names(app: &App) -> Vec<Nonsense> {
+/// Parts whose pods have the same names.
+pub(super) fn shared_names(app: &App) -> Vec<Nonsense> {
     let shared = |(node, other): (&Node, &Node)| Nonsense {
         problem: Problem::SameName { one: node.title(), other: other.title() },
         at: Place::Key(node.at()),
@@ -224,23 +224,27 @@ fn circle(way: &[Call]) -> Nonsense {
     }
 }
 
-/// What only the built-in service does, said of another program.
+/// What only the built-in service does, and what another program excludes besides.
 fn built_in_only(name: &Name, service: &Service) -> Vec<Nonsense> {
     if service.is_built_in() {
         return Vec::new();
     }
-    let petclinic = service.petclinic.is_some();
+    let (petclinic, nginx) = (service.petclinic.is_some(), service.nginx.is_some());
     let keys = [
-        ("command", petclinic && service.command.is_some()),
+        ("command", (petclinic || nginx) && service.command.is_some()),
+        ("petclinic", nginx && petclinic),
+        ("calls", nginx && !service.calls.is_empty()),
+        ("metrics", nginx && service.metrics.is_some()),
         ("runtime", service.runtime.is_some()),
         ("work", service.work.is_some()),
         ("reply", service.reply.is_some()),
         ("postgres", service.postgres.is_some()),
         ("stall", service.stall.is_some()),
     ];
-    let problem = |key| match petclinic {
-        true => Problem::NotOfPetclinic { key, service: name.to_string() },
-        false => Problem::BuiltInOnly { key, service: name.to_string() },
+    let problem = |key| match service.program() {
+        Program::Nginx(_) => Problem::NotOfNginx { key, service: name.to_string() },
+        Program::Petclinic { .. } => Problem::NotOfPetclinic { key, service: name.to_string() },
+        _ => Problem::BuiltInOnly { key, service: name.to_string() },
     };
     let written = keys.into_iter().filter(|(_, written)| *written);
     written.map(|(key, _)| at_key(problem(key), service_at(name, key))).collect()
@@ -258,7 +262,8 @@ fn heap_of_none(name: &Name, service: &Service) -> Option<Nonsense> {
 /// The gateway hands on to one service, the vets have their database in their own process.
 fn calls_of_petclinic(name: &Name, service: &Service) -> Option<Nonsense> {
     let (service_name, calls) = (name.to_string(), service.calls.len());
-    let found = match service.petclinic? {
+    let part = service.petclinic.filter(|_| service.nginx.is_none())?;
+    let found = match part {
         Petclinic::Gateway if calls != 1 => {
             let problem = Problem::GatewayCalls { service: service_name, calls };
             at_value(problem, service_at(name, "petclinic")).because_of(service_at(name, "calls"))

@@ -71,7 +71,7 @@ fn end(load: &Load, at: &Pointer) -> Option<Nonsense> {
 }
 
 /// Follows from how the load at `at` is released, too.
-fn of_a_load(found: Nonsense, at: &Pointer) -> Nonsense {
+pub(super) fn of_a_load(found: Nonsense, at: &Pointer) -> Nonsense {
     ["open", "closed", "vus"].iter().fold(found, |found, key| found.because_of(at.child(key)))
 }
 

@@ -1,6 +1,6 @@
 //! Whether published figures belong to something that the study has.
 
-use super::{Nonsense, at_key, at_value, unknown};
+use super::{Nonsense, at_key, at_value, sweep, unknown};
 use crate::study::fault::Problem;
 use crate::study::model::{App, Figures, Recomputed, Reference, Study};
 use crate::study::quantity::Name;
@@ -9,45 +9,79 @@ use crate::study::tree::Pointer;
 /// All that does not fit in the reference.
 pub(super) fn check(study: &Study) -> Vec<Nonsense> {
     let Some(reference) = &study.reference else { return Vec::new() };
-    let mut found = unknown_recomputed(study, reference);
-    for (variant, loads) in &reference.figures {
+    let loads = Loads::of(study);
+    let mut found = unknown_recomputed(study, reference, &loads);
+    for (variant, published) in &reference.figures {
         let at = Pointer::to(&["reference", "figures", variant.as_str()]);
         let unknown_variant = unknown("variant", variant, study.variants.keys());
         found
             .extend(unknown_variant.map(|problem| at_key(problem, at.clone()).from(&["variants"])));
-        for (load, figures) in loads {
+        for (load, figures) in published {
             let at = at.child(load);
-            let unknown_load = unknown("load", load, study.loads.keys());
-            found.extend(unknown_load.map(|problem| at_key(problem, at.clone()).from(&["loads"])));
-            found.extend(unknown_pods(&study.app, figures, &at));
+            match loads.unknown(load, |problem| at_key(problem, at.clone())) {
+                Some(unknown) => found.push(unknown),
+                None => found.extend(unknown_pods(&sweep::app_under(study, load), figures, &at)),
+            }
         }
     }
     found
 }
 
-fn unknown_recomputed(study: &Study, reference: &Reference) -> Vec<Nonsense> {
+/// The loads that figures can be of, and where the study says which these are.
+struct Loads {
+    names: Vec<Name>,
+    because: Vec<Pointer>,
+}
+
+impl Loads {
+    fn of(study: &Study) -> Self {
+        let matrices = study.loads.keys().flat_map(|load| {
+            let at = Pointer::to(&["loads", load.as_str(), "matrix"]);
+            let axes = ["rate", "replicas", "nodes"].map(|axis| at.child(axis));
+            [at].into_iter().chain(axes)
+        });
+        let because = [Pointer::to(&["loads"])].into_iter().chain(matrices).collect();
+        Self { names: sweep::names_of_loads(study), because }
+    }
+
+    /// That there is no load of that name, found by `at`.
+    fn unknown(&self, load: &Name, at: impl Fn(Problem) -> Nonsense) -> Option<Nonsense> {
+        let found = at(unknown("load", load, self.names.iter())?);
+        Some(self.because.iter().cloned().fold(found, Nonsense::because_of))
+    }
+}
+
+fn unknown_recomputed(study: &Study, reference: &Reference, loads: &Loads) -> Vec<Nonsense> {
     let at = Pointer::to(&["reference", "recomputed"]);
-    let pods = pods(&study.app);
     let mut found = Vec::new();
     for (number, derived) in reference.recomputed.iter().enumerate() {
         let at = at.child(number);
         let variant = unknown("variant", &derived.variant, study.variants.keys());
-        let load = unknown("load", &derived.load, study.loads.keys());
+        let load = loads.unknown(&derived.load, |problem| at_value(problem, at.child("load")));
         let at_variant = |problem| at_value(problem, at.child("variant")).from(&["variants"]);
         found.extend(variant.map(at_variant));
-        found.extend(load.map(|problem| at_value(problem, at.child("load")).from(&["loads"])));
-        found.extend(pod_of_derived(&study.app, &pods, derived, &at));
+        found.extend(load);
+        found.extend(other_variant(study, derived, &at));
+        let app = sweep::app_under(study, &derived.load);
+        found.extend(pod_of_derived(&app, derived, &at));
     }
     found
 }
 
+/// What a figure is held against: another variant that there is, and only where there are two.
+fn other_variant(study: &Study, derived: &Recomputed, at: &Pointer) -> Option<Nonsense> {
+    let against = derived.against.as_ref()?;
+    let at = at.child("against");
+    if !derived.derived.is_of_two_variants() || *against == derived.variant {
+        let problem = Problem::AgainstNothing { against: against.to_string() };
+        return Some(at_value(problem, at));
+    }
+    let problem = unknown("variant", against, study.variants.keys())?;
+    Some(at_value(problem, at).from(&["variants"]))
+}
+
 /// A pod where there is none to name, none where there should be one, or one that does not exist.
-fn pod_of_derived(
-    app: &App,
-    pods: &[Name],
-    derived: &Recomputed,
-    at: &Pointer,
-) -> Option<Nonsense> {
+fn pod_of_derived(app: &App, derived: &Recomputed, at: &Pointer) -> Option<Nonsense> {
     let of_a_pod = derived.derived.is_of_a_pod();
     let found = match &derived.pod {
         None if of_a_pod => at_value(Problem::NoPod, at.clone()).because_of(at.child("pod")),
@@ -55,7 +89,7 @@ fn pod_of_derived(
             at_value(Problem::PodOfAll { pod: pod.to_string() }, at.child("pod"))
         }
         pod => {
-            let problem = unknown("pod", pod.as_ref()?, pods.iter())?;
+            let problem = unknown("pod", pod.as_ref()?, pods(app).iter())?;
             because_of_pods(app, at_value(problem, at.child("pod")))
         }
     };

@@ -13,6 +13,7 @@ pub(super) fn check(study: &Study) -> Vec<Nonsense> {
         found.extend(surplus_keys(&load.request, &at));
         found.extend(unknown_placeholders(&load.request, &at));
         found.extend(read_only_services(study, &load.request, &at));
+        found.extend(post_to_nginx(study, &load.request, &at));
     }
     found
 }
@@ -73,4 +74,15 @@ fn read_only_services(study: &Study, request: &Request, at: &Pointer) -> Vec<Non
         found.from(&["app", "entry"]).because_of(place.child("write"))
     };
     read_only.map(|(name, _)| found(name.as_str())).collect()
+}
+
+/// A page that is read, and nothing that takes what is posted.
+fn post_to_nginx(study: &Study, request: &Request, at: &Pointer) -> Option<Nonsense> {
+    let reached = study.app.reached();
+    let (name, _) = reached.into_iter().find(|(_, service)| service.nginx.is_some())?;
+    let problem = Problem::PostToNginx { service: name.to_string() };
+    (request.method == Method::Post).then(|| {
+        let found = at_value(problem, at.child("method")).from(&["app", "entry"]);
+        found.from(&["app", "services", name.as_str(), "nginx"])
+    })
 }

@@ -1,0 +1,46 @@
+//! Finds ztunnel, Istio's node proxy, and checks that what was found is one. Fetches nothing: no package index has it.
+
+use std::path::{Path, PathBuf};
+
+use super::error::MissingPart;
+use super::{Part, PartError, Source, Surroundings, named, part, said_by};
+
+/// What leads to it when it is not on `PATH`.
+const VARIABLE: &str = "ZTUNNEL";
+
+/// Looks at the variable, then on `PATH`.
+///
+/// # Errors
+/// See [`super::ztunnel`].
+pub(super) fn find(around: &Surroundings) -> Result<Part, PartError> {
+    if let Some(path) = &around.ztunnel {
+        return inspect(named(VARIABLE, path)?, Source::Environment);
+    }
+    let path =
+        around.on_path("ztunnel").ok_or(PartError::Missing { part: MissingPart::Ztunnel })?;
+    inspect(path, Source::Path)
+}
+
+/// The one that a plan was made for.
+pub(super) fn at(path: &Path) -> Result<Part, PartError> {
+    inspect(named(VARIABLE, path)?, Source::Path)
+}
+
+/// Its command line has words, not flags. A debug build costs several times as much, so it is refused.
+fn inspect(path: PathBuf, source: Source) -> Result<Part, PartError> {
+    let said = said_by(&path, "version")?;
+    let Some(version) = version_in(&said) else {
+        return Err(PartError::NotThePart { path, part: "a ztunnel" });
+    };
+    if said.contains("BuildProfile:\"debug\"") {
+        return Err(PartError::DebugBuild { path });
+    }
+    part(path, version, source)
+}
+
+/// The version in `version.BuildInfo{Version:"1.27.1", GitRevision:"...", ...}`.
+fn version_in(said: &str) -> Option<String> {
+    let (_, fields) = said.split_once("version.BuildInfo{")?;
+    let (_, quoted) = fields.split_once("Version:\"")?;
+    quoted.split('"').next().map(str::to_owned)
+}

@@ -1,0 +1,87 @@
+//! What a load is swept over, and the combinations that it then consists of.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Load;
+use crate::study::quantity::{Name, Rate};
+
+/// What a load is swept over; each combination is a cell, a load of its own called `LOAD-20x90` (rate x replicas).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("examples" = [{"rate": ["20/s", "50/s"], "replicas": {"nginx": [1, 10, 50, 90]}}]))]
+pub struct Matrix {
+    /// Arrival rates of an open load, instead of its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1), extend("examples" = [["20/s", "50/s"]]))]
+    pub rate: Vec<Rate>,
+    /// Replicas of one service, instead of its own.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("minProperties" = 1, "examples" = [{"nginx": [1, 10, 50, 90]}]))]
+    pub replicas: IndexMap<Name, Vec<u32>>,
+    /// Nodes, instead of the application's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1), extend("examples" = [[1, 2]]))]
+    pub nodes: Vec<u32>,
+}
+
+/// One combination of a [`Matrix`]; what is not swept is absent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Combination {
+    /// Arrival rate.
+    pub rate: Option<Rate>,
+    /// The service that is swept, and its replicas.
+    pub replicas: Option<(Name, u32)>,
+    /// Nodes.
+    pub nodes: Option<u32>,
+}
+
+impl Load {
+    /// The names under which it is borne: its own, or those of its cells.
+    pub fn names(&self, name: &Name) -> Vec<String> {
+        match &self.matrix {
+            None => vec![name.to_string()],
+            Some(matrix) => matrix.combinations().iter().map(|cell| cell.name(name)).collect(),
+        }
+    }
+}
+
+impl Matrix {
+    /// Every combination; the rates of one size follow each other.
+    pub fn combinations(&self) -> Vec<Combination> {
+        let replicas = self.replicas.iter().flat_map(|(name, counts)| {
+            counts.iter().map(move |replicas| (name.clone(), *replicas))
+        });
+        let (nodes, replicas) = (axis(self.nodes.iter().copied()), axis(replicas));
+        let rates = axis(self.rate.iter().copied());
+        let sizes = nodes.iter().flat_map(|nodes| replicas.iter().map(move |r| (nodes, r)));
+        let cell = |(nodes, replicas): (&Option<u32>, &Option<(Name, u32)>),
+                    rate: &Option<Rate>| {
+            Combination { rate: *rate, replicas: replicas.clone(), nodes: *nodes }
+        };
+        sizes.flat_map(|size| rates.iter().map(move |rate| cell(size, rate))).collect()
+    }
+}
+
+/// The values of an axis; one without a value when it is not swept.
+fn axis<T>(values: impl Iterator<Item = T>) -> Vec<Option<T>> {
+    let values: Vec<Option<T>> = values.map(Some).collect();
+    if values.is_empty() { vec![None] } else { values }
+}
+
+impl Combination {
+    /// `get-20x90-on-2`: rate x replicas on nodes, without what is not swept.
+    pub fn name(&self, load: &Name) -> String {
+        let rate = self.rate.map(|rate| match rate {
+            // Names have no dots.
+            Rate::PerSecond(rate) => rate.to_string().replace('.', "-"),
+            Rate::OfKnee(share) => share.to_string(),
+        });
+        let replicas = self.replicas.as_ref().map(|(_, replicas)| replicas.to_string());
+        let cell: Vec<String> = rate.into_iter().chain(replicas).collect();
+        let cell = if cell.is_empty() { String::new() } else { format!("-{}", cell.join("x")) };
+        let nodes = self.nodes.map_or_else(String::new, |nodes| format!("-on-{nodes}"));
+        format!("{load}{cell}{nodes}")
+    }
+}

@@ -1,0 +1,87 @@
+//! Whether data planes fit: into their variants, and what they bring along into the application.
+
+use super::{Nonsense, Place, at_key, at_value, sweep};
+use crate::study::fault::Problem;
+use crate::study::model::{App, Study, Variant};
+use crate::study::quantity::Name;
+use crate::study::tree::Pointer;
+use crate::study::{COLLECTOR, COLLECTOR_PORT};
+
+/// All that does not fit with sidecars, agents and node proxies.
+pub(super) fn check(study: &Study) -> Vec<Nonsense> {
+    let mut found: Vec<Nonsense> =
+        study.variants.iter().filter_map(|(name, variant)| several(name, variant)).collect();
+    if let Some(because) = first_with(study, "java_agent", |v| v.java_agent.is_some()) {
+        let taken = collectors_name(&study.app).chain(collectors_port(&study.app));
+        found.extend(taken.map(|taken| taken.because_of(because.clone())));
+    }
+    if let Some(because) = first_with(study, "ambient", |v| v.ambient.is_some()) {
+        let taken = names_of_the_mesh(&sweep::largest(study));
+        found.extend(taken.into_iter().map(|taken| taken.because_of(because.clone())));
+    }
+    found
+}
+
+fn first_with(study: &Study, key: &str, has: impl Fn(&Variant) -> bool) -> Option<Pointer> {
+    let (variant, _) = study.variants.iter().find(|(_, variant)| has(variant))?;
+    Some(Pointer::to(&["variants", variant.as_str(), key]))
+}
+
+/// Data planes beyond the first of a variant.
+fn several(name: &Name, variant: &Variant) -> Option<Nonsense> {
+    let at = Pointer::to(&["variants", name.as_str()]);
+    let keys = [
+        ("sidecar", variant.sidecar.is_some()),
+        ("java_agent", variant.java_agent.is_some()),
+        ("ambient", variant.ambient.is_some()),
+    ];
+    let written: Vec<&str> =
+        keys.into_iter().filter_map(|(key, written)| written.then_some(key)).collect();
+    let [first, others @ .., last] = written.as_slice() else { return None };
+    let also = [first].into_iter().chain(others);
+    Some(Nonsense {
+        problem: Problem::SeveralDataPlanes {
+            keys: written.iter().map(ToString::to_string).collect(),
+        },
+        at: Place::Key(at.child(last)),
+        also: also.map(|key| (Place::Key(at.child(key)), Some("and here"))).collect(),
+    })
+}
+
+/// All parts of the application: their section, name and pods.
+fn parts(app: &App) -> impl Iterator<Item = (&'static str, &Name, u32)> {
+    let gateways = app.gateways.keys().map(|name| ("gateways", name, 1));
+    let services = app.services.iter().map(|(name, service)| ("services", name, service.replicas));
+    let databases = app.databases.keys().map(|name| ("databases", name, 1));
+    gateways.chain(services).chain(databases)
+}
+
+fn collectors_name(app: &App) -> impl Iterator<Item = Nonsense> {
+    let taken = parts(app).filter(|(_, name, _)| name.as_str() == COLLECTOR);
+    taken.map(|(section, name, _)| {
+        let problem = Problem::CollectorHas { what: "name", taken: format!("`{name}`") };
+        at_key(problem, Pointer::to(&["app", section, name.as_str()]))
+    })
+}
+
+/// Ports that the collector has: on one machine all may share an address.
+fn collectors_port(app: &App) -> impl Iterator<Item = Nonsense> {
+    let taken = super::app::ports(app).into_iter().filter(|(port, _)| *port == COLLECTOR_PORT);
+    taken.map(|(port, at)| {
+        at_value(Problem::CollectorHas { what: "port", taken: port.to_string() }, at)
+    })
+}
+
+/// Parts with pods that are called as a node proxy's or a waypoint's.
+fn names_of_the_mesh(app: &App) -> Vec<Nonsense> {
+    let taken = |name: &str, replicas: u32| {
+        let node = name.strip_prefix("node-").is_some_and(|rest| rest.parse::<u32>().is_ok());
+        let nodes = name == "node" && replicas > 1;
+        node || nodes || (name == "waypoint" && replicas == 1)
+    };
+    let found = |(section, name, _): (&str, &Name, u32)| {
+        let problem = Problem::NameOfTheMesh { name: name.to_string() };
+        at_key(problem, Pointer::to(&["app", section, name.as_str()]))
+    };
+    parts(app).filter(|(_, name, replicas)| taken(name.as_str(), *replicas)).map(found).collect()
+}
