@@ -484,7 +484,8 @@ fn recomputed(at: At) -> Vec<RecomputedRow> {
         derived: Derived::CpuPerRequest,
         pod: None,
         printed: None,
-        recomputed: if at.rate > 30.0 { 2.33 } else { 5.36 },
+        recomputed: Some(if at.rate > 30.0 { 2.33 } else { 5.36 }),
+        against: None,
         measured: Some(about(cpu("ambient").at(at.pods, at.rate) / at.rate)),
         because: "kubectl top rounds every pod up to 1m, so the printed CPU counts pods.".into(),
     }]
