@@ -39,6 +39,34 @@ pub enum LabError {
         /// How many.
         replicas: usize,
     },
+    /// On one network there is but one node.
+    #[error("the deployment has {nodes} nodes, and all pods share the machine's network")]
+    NodesNeedPods {
+        /// How many.
+        nodes: usize,
+    },
+    /// The lab has pods of its own.
+    #[error("`{pod}` is the name of a pod of the application and of the data plane's own")]
+    PodNameTaken {
+        /// The name.
+        pod: String,
+    },
+    /// toll or a proxy would have more files open than it may.
+    #[error("the lab needs {needed} open files in one process, and {limit} are allowed")]
+    TooFewOpenFiles {
+        /// By toll or by a node's proxy.
+        needed: u64,
+        /// The bound.
+        limit: u64,
+    },
+    /// The kernel forgets neighbours when its one table for all networks is full.
+    #[error("the pods need {needed} entries of the machine's ARP table, which holds {limit}")]
+    NeighbourTableSmall {
+        /// By all pods.
+        needed: u64,
+        /// The bound.
+        limit: u64,
+    },
     /// A deployment names a service that it does not have.
     #[error("there is no service `{0}`")]
     UnknownService(String),
@@ -214,6 +242,21 @@ impl LabError {
             }
             Self::ReplicasNeedPods { .. } => {
                 "choose `--isolation rootless` or `--isolation pods`, or give it one replica"
+            }
+            Self::NodesNeedPods { .. } => {
+                "choose `--isolation rootless` or `--isolation pods`, or one node"
+            }
+            Self::PodNameTaken { .. } => "give the service another name in the study",
+            Self::TooFewOpenFiles { needed, .. } => {
+                return Some(format!(
+                    "raise the limit in this shell by `ulimit -n {needed}` (as root where the hard limit is lower), \
+                     or use fewer replicas"
+                ));
+            }
+            Self::NeighbourTableSmall { needed, .. } => {
+                return Some(format!(
+                    "as root: `sysctl -w net.ipv4.neigh.default.gc_thresh3={needed}`, or use fewer replicas"
+                ));
             }
             Self::EnvoyMissing => "run `toll doctor`: it says how to get Envoy",
             Self::PostgresMissing => "run `toll doctor --fetch`: it brings PostgreSQL",

@@ -28,6 +28,7 @@ mod path_proof;
 mod probe;
 mod redirect;
 pub(crate) mod stub_status;
+pub(crate) mod wire;
 
 pub(crate) use counters::{CallCounters, HboneCounters, ProxyCounters};
 pub use edge::ENTRY_NAME;

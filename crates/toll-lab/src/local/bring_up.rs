@@ -284,15 +284,16 @@ impl LocalEnvironment {
         Ok((PathBuf::from(program), command))
     }
 
-    /// Waits until each component that was started is ready.
-    pub(super) fn await_ready(&self) -> Result<(), LabError> {
+    /// Waits until each component that was started since the last wait is ready.
+    pub(super) fn await_ready(&mut self) -> Result<(), LabError> {
         let deadline = Instant::now() + LONGEST_START;
-        for (component, process) in &self.components {
+        for (component, process) in &self.components[self.ready..] {
             while !self.is_ready(component, process.pid)? {
                 self.check_start(&process.name, || process.log_tail(), deadline)?;
                 thread::sleep(LOOK_EVERY);
             }
         }
+        self.ready = self.components.len();
         Ok(())
     }
 

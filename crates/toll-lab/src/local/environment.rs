@@ -41,6 +41,8 @@ pub(crate) struct LocalEnvironment {
     pub(super) cgroups: Hierarchies,
     pub(super) load_cgroup: Hierarchies,
     pub(super) components: Vec<(Component, Arc<Process>)>,
+    /// How many of the components, from the first on, were seen ready.
+    pub(super) ready: usize,
     pub(super) load: Option<Arc<Process>>,
     pub(super) sampler: Sampler,
     /// Only where a service has an endpoint.
@@ -100,6 +102,7 @@ impl LocalEnvironment {
             cgroups: cgroups::make_environment(&planned),
             load_cgroup: Hierarchies::default(),
             components: Vec::new(),
+            ready: 0,
             load: None,
             sampler: Sampler::open().map_err(LabError::HostCounters)?,
             scraper: None,

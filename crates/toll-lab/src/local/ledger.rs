@@ -33,6 +33,8 @@ enum Entry {
     Cgroup(PathBuf),
     /// A directory of files.
     Directory(PathBuf),
+    /// A number of the system's that was raised.
+    Setting(Setting),
     /// The data directory of a PostgreSQL server: of its processes, and of a segment of shared memory, only it
     /// tells when the server has been killed.
     DataDirectory(PathBuf),
@@ -43,7 +45,7 @@ impl Entry {
     fn rank(&self) -> u8 {
         match self {
             Self::Owner(_) | Self::Process(_) | Self::DataDirectory(_) => 0,
-            Self::Cgroup(_) => 1,
+            Self::Cgroup(_) | Self::Setting(_) => 1,
             Self::Directory(_) => 2,
         }
     }
@@ -53,6 +55,26 @@ impl Entry {
             Self::Process(leader) => Some(*leader),
             _ => None,
         }
+    }
+}
+
+/// A file below `/proc/sys` that holds one number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Setting {
+    path: PathBuf,
+    before: u64,
+    raised_to: u64,
+}
+
+impl Setting {
+    /// Whether nobody has changed it since.
+    fn stands(&self) -> bool {
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        text.trim().parse() == Ok(self.raised_to)
+    }
+
+    fn restore(&self) -> io::Result<()> {
+        if self.stands() { fs::write(&self.path, self.before.to_string()) } else { Ok(()) }
     }
 }
 
@@ -133,6 +155,17 @@ impl Ledger {
     /// When the ledger cannot be written.
     pub(crate) fn directory(&mut self, path: &Path) -> io::Result<()> {
         self.write(&Entry::Directory(path.into()))
+    }
+
+    /// Raises a number of the system's to `number`, until the ledger is settled. Two environments that run at once
+    /// and both need more than the system gave share what the first raised.
+    ///
+    /// # Errors
+    /// When it cannot be written down, or is not the caller's to raise.
+    pub(crate) fn raise(&mut self, path: &Path, number: u64) -> io::Result<()> {
+        let before = fs::read_to_string(path)?.trim().parse().map_err(io::Error::other)?;
+        self.write(&Entry::Setting(Setting { path: path.into(), before, raised_to: number }))?;
+        fs::write(path, number.to_string())
     }
 
     /// A PostgreSQL server is about to get this data directory, or is about to make it.
@@ -231,6 +264,9 @@ fn remove(entry: &Entry) -> Result<Option<String>, (String, io::Error)> {
         Entry::Owner(_) | Entry::Process(_) => return Ok(None),
         Entry::Cgroup(path) => {
             (format!("cgroup {}", path.display()), path.exists(), cgroups::remove(path))
+        }
+        Entry::Setting(setting) => {
+            (format!("raised {}", setting.path.display()), setting.stands(), setting.restore())
         }
         Entry::DataDirectory(path) => (
             format!("database in {}", path.display()),
@@ -377,6 +413,21 @@ mod tests {
         let removed = settle(&ledger).unwrap();
         assert_eq!(removed, [format!("directory {}", left.display())]);
         assert!(!left.exists() && !ledger.exists());
+    }
+
+    #[test]
+    fn a_number_that_was_raised_is_lowered_again_unless_somebody_else_changed_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("gc_thresh3");
+        for (between, after) in [("4096", "1024"), ("9000", "9000")] {
+            fs::write(&path, "1024\n").unwrap();
+            let mut ledger = Ledger::open().unwrap();
+            ledger.raise(&path, 4096).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "4096");
+            fs::write(&path, between).unwrap();
+            ledger.settle().unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), after);
+        }
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod probe;
 mod process;
 mod proof;
 mod query;
+mod room;
 mod scraper;
 mod served;
 mod template;
@@ -83,6 +84,8 @@ impl LocalLab {
     /// Removes what dead tolls left, then chooses the best isolation level unless one is forced.
     pub(crate) fn new(options: LocalOptions) -> Result<Self, LabError> {
         ledger::clean().map_err(LabError::Left)?;
+        // toll keeps the networks of all pods and the counters of all components open.
+        place::raise_open_files();
         let isolation = choose(options.isolation)?;
         if options.realtime {
             permit_realtime()?;
@@ -198,6 +201,7 @@ impl LocalLab {
         self.check(deployment)?;
         let template = self.template_for(deployment)?;
         let mut environment = LocalEnvironment::new(self, deployment, logs)?;
+        environment.make_room()?;
         step("pods", || environment.make_pods())?;
         step("redirects and identities", || environment.make_proxies())?;
         if let Some(template) = template {
@@ -230,12 +234,28 @@ impl LocalLab {
     }
 
     fn check(&self, deployment: &Deployment) -> Result<(), LabError> {
-        let pods = deployment.pods().len();
-        if pods > network::MOST_PODS {
-            return Err(LabError::TooManyServices { services: pods, most: network::MOST_PODS });
-        }
+        self.check_pods(deployment)?;
         self.check_parts(deployment)?;
         if self.isolation == Isolation::Loopback { self.check_host(deployment) } else { Ok(()) }
+    }
+
+    /// Whether there can be a network for each of them.
+    fn check_pods(&self, deployment: &Deployment) -> Result<(), LabError> {
+        let nodes = deployment.nodes;
+        if self.isolation == Isolation::Loopback && nodes > 1 {
+            return Err(LabError::NodesNeedPods { nodes });
+        }
+        let topology = topology::plan(deployment, self.isolation, 15_101..);
+        let ends = topology::ends(deployment, &topology);
+        let services = ends.len() + nodes.saturating_sub(1);
+        if services > network::MOST_PODS {
+            return Err(LabError::TooManyServices { services, most: network::MOST_PODS });
+        }
+        let mut names = HashSet::new();
+        match ends.into_iter().find(|end| !names.insert(end.pod.clone())) {
+            Some(end) => Err(LabError::PodNameTaken { pod: end.pod }),
+            None => Ok(()),
+        }
     }
 
     fn check_parts(&self, deployment: &Deployment) -> Result<(), LabError> {

@@ -120,7 +120,7 @@ pub(crate) fn set_realtime() -> io::Result<()> {
 }
 
 /// As many as may be had: the hard limit can be raised by root only.
-fn raise_open_files() {
+pub(super) fn raise_open_files() {
     let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
     if setrlimit(Resource::RLIMIT_NOFILE, hard.max(OPEN_FILES), hard.max(OPEN_FILES)).is_err() {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);

@@ -25,7 +25,7 @@ use crate::data_plane::{
     prove_bare, prove_sidecars,
 };
 use crate::deployment::{DataPlane, JavaAgent, Program};
-use crate::{LabError, Proof, Role, Traffic};
+use crate::{LabError, Proof, Reading, Role, Traffic};
 
 /// How often the collector is asked for spans that are on their way.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -125,7 +125,13 @@ impl LocalEnvironment {
             replicas: reports.replicas,
             jvms: self.jvms()?,
             served: BTreeMap::new(),
-            wire: Vec::new(),
+            wire: match self.wire() {
+                Reading::Value(wires) => wires,
+                Reading::Missing(reason) => {
+                    tracing::warn!("what the bridges carry is not counted: {reason}");
+                    Vec::new()
+                }
+            },
         })
     }
 

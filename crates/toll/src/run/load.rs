@@ -9,9 +9,18 @@ use toll_load::{LoadEvent, LoadPlan, LoadReport, Tls};
 use super::RunError;
 use crate::plan::PlannedLoad;
 
-/// How often counters are sampled under load: fast enough for a memory curve of a three-second trial, slow
-/// enough to cost well under one per cent of a core.
+/// How often counters are sampled under load where that costs little: fast enough for a memory curve of a
+/// three-second trial.
 const TICK: Duration = Duration::from_millis(250);
+
+/// The longest time between two samples, however many components there are.
+const LONGEST_TICK: Duration = Duration::from_secs(1);
+
+/// The time from the begin of one sample, which took so long, to the next: sampling takes less than one hundredth
+/// of the time.
+fn tick_after(took: Duration) -> Duration {
+    (took * 100).clamp(TICK, LONGEST_TICK)
+}
 
 /// Why a load gave no report.
 pub enum Stopped {
@@ -71,9 +80,10 @@ pub fn drive(
                 event => hear(environment, Heard::Event(event))?,
             },
         }
-        if Instant::now() >= next_tick {
-            next_tick += TICK;
+        let now = Instant::now();
+        if now >= next_tick {
             hear(environment, Heard::Tick)?;
+            next_tick += tick_after(now.elapsed());
         }
         if let Some(crash) = environment.crashed() {
             load.kill();
@@ -147,4 +157,16 @@ pub fn failures_in_words(report: &LoadReport) -> String {
     let statuses = refused.map(|(status, count)| format!("{count} x status {status}"));
     let all: Vec<String> = errors.chain(statuses).collect();
     if all.is_empty() { "nothing was answered".into() } else { all.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_many_components_are_taken_less_often_but_once_a_second() {
+        let ms = Duration::from_millis;
+        let ticks = [0, 2, 4, 9, 50].map(|took| tick_after(ms(took)));
+        assert_eq!(ticks, [ms(250), ms(250), ms(400), ms(900), ms(1000)]);
+    }
 }
