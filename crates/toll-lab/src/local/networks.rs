@@ -1,9 +1,10 @@
 //! Makes the networks of an environment: a namespace for each pod and each node's bridge, and the links between.
 //!
 //! The load's pod and the first node's pods hang on the first bridge; the other bridges are linked to it. What the
-//! scripts say is `network`'s; who has which address is `topology`'s.
+//! scripts say is `network`'s and `wire`'s; who has which address is `topology`'s.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
@@ -13,10 +14,12 @@ use super::isolation::Isolation;
 use super::namespace::Namespace;
 use super::network::{self, Port};
 use super::place::Place;
+use super::process::Launcher;
 use super::room::Needs;
 use super::tools::Tool;
-use super::{concurrent, link, step, topology};
-use crate::data_plane::{Wire, wire};
+use super::topology::{self, End};
+use super::{concurrent, link, step};
+use crate::data_plane::{Topology, Wire, wire};
 use crate::deployment::Program;
 use crate::{LabError, Reading};
 
@@ -26,16 +29,76 @@ pub(super) struct Networks {
     /// Where the load and its probes run.
     pub(super) load: Namespace,
     /// By the name of the pod: those of the application, of node proxies and of the waypoint.
-    pub(super) pods: BTreeMap<String, Namespace>,
+    pods: BTreeMap<String, Namespace>,
     /// In the order of the topology's nodes.
-    pub(super) bridges: Vec<Namespace>,
+    bridges: Vec<Bridge>,
     /// Whether what the bridges carry is counted, or why not.
-    wire: Result<(), String>,
+    counted: Result<(), String>,
+}
+
+#[derive(Debug)]
+struct Bridge {
+    /// Name of its node.
+    node: String,
+    namespace: Namespace,
 }
 
 impl Networks {
+    /// Makes the namespaces and links them; none with loopback isolation.
+    fn make(
+        isolation: Isolation,
+        topology: &Topology,
+        ends: &[End],
+        launcher: &Launcher,
+    ) -> Result<Option<Self>, LabError> {
+        let count = 1 + ends.len() + topology.nodes.len();
+        let made = step("namespaces", || match isolation {
+            Isolation::Loopback => Ok(Vec::new()),
+            Isolation::Pods => Namespace::privileged(count),
+            Isolation::Rootless => Namespace::rootless(count),
+        });
+        let mut made = made.map_err(LabError::Namespaces)?.into_iter();
+        let Some(load) = made.next() else { return Ok(None) };
+        let pods = ends.iter().map(|end| end.pod.clone()).zip(&mut made).collect();
+        let nodes = topology.nodes.iter().map(|node| node.name.clone());
+        let bridges = nodes.zip(made).map(|(node, namespace)| Bridge { node, namespace }).collect();
+        let networks = Self { load, pods, bridges, counted: Err("nothing counts it yet".into()) };
+        step("links", || networks.link(ends, launcher))?;
+        step("addresses", || networks.address(ends))?;
+        Ok(Some(networks))
+    }
+
+    /// Makes the bridges and the pairs that link pods and bridges to them, a process for each bridge. The first
+    /// one's comes first: it makes the pairs that the others hang on.
+    fn link(&self, ends: &[End], launcher: &Launcher) -> Result<(), LabError> {
+        let ip = Tool { launcher, program: "ip", args: &["-batch", "-"] };
+        for (node, bridge) in self.bridges.iter().enumerate() {
+            let ports = self.ports(node, ends);
+            let script = network::switch_script(node > 0, ports.iter().map(|(port, _)| *port));
+            let inherited = ports.iter().map(|(_, fd)| Arc::clone(fd)).collect();
+            let place = Place { inherited, ..inside(&bridge.namespace) };
+            ip.run(&bridge.name(), &place, &script)?;
+        }
+        Ok(())
+    }
+
+    /// Who hangs on the bridge of the node with this place.
+    fn ports(&self, node: usize, ends: &[End]) -> Vec<(Port, Arc<OwnedFd>)> {
+        let port = |kind: fn(i32) -> Port, namespace: &Namespace| {
+            let descriptor = namespace.descriptor();
+            (kind(descriptor.as_raw_fd()), descriptor)
+        };
+        let is_first = node == 0;
+        let load = is_first.then_some(&self.load);
+        let pods = ends.iter().filter(|end| end.node == node).map(|end| &self.pods[&end.pod]);
+        let others = self.bridges.iter().skip(1).filter(|_| is_first);
+        let others = others.map(|bridge| port(Port::Bridge, &bridge.namespace));
+        let pods = load.into_iter().chain(pods).map(|pod| port(Port::Pod, pod));
+        pods.chain(others).collect()
+    }
+
     /// Brings up the links inside of the pods.
-    fn address(&self, ends: &[topology::End]) -> Result<(), LabError> {
+    fn address(&self, ends: &[End]) -> Result<(), LabError> {
         let load = ("load", &self.load, network::LOAD_IP);
         let pods = ends.iter().map(|end| (end.pod.as_str(), &self.pods[&end.pod], end.ip));
         let all: Vec<_> = [load].into_iter().chain(pods).collect();
@@ -44,6 +107,39 @@ impl Networks {
         all.iter().zip(outcomes).try_for_each(|((pod, ..), outcome)| {
             outcome.map_err(|source| LabError::Link { pod: (*pod).to_owned(), source })
         })
+    }
+
+    /// Has each bridge count what it carries. Where the kernel's firewall does not see bridges, nothing is counted.
+    fn count(&mut self, outside: &[Ipv4Addr], launcher: &Launcher) {
+        let script = wire::script(outside);
+        let counted = self.on_each_bridge(&["-f", "-"], &script, launcher);
+        self.counted = counted.map(|_| ());
+    }
+
+    fn wire(&self, launcher: &Launcher) -> Result<Vec<Wire>, String> {
+        self.counted.clone()?;
+        let texts = self.on_each_bridge(&wire::LIST_COUNTERS, "", launcher)?;
+        let read = self.bridges.iter().zip(&texts).map(|(b, text)| wire::read(&b.node, text));
+        read.collect::<Option<_>>().ok_or_else(|| "nft lists no counters".to_owned())
+    }
+
+    /// What `nft` prints in the network of each bridge, as many at once as there are cores.
+    fn on_each_bridge(
+        &self,
+        args: &[&str],
+        script: &str,
+        launcher: &Launcher,
+    ) -> Result<Vec<String>, String> {
+        let nft = Tool { launcher, program: "nft", args };
+        let run = |bridge: &Bridge| nft.run(&bridge.name(), &inside(&bridge.namespace), script);
+        concurrent::for_each(&self.bridges, run).map_err(|e| e.to_string())
+    }
+}
+
+impl Bridge {
+    /// For errors.
+    fn name(&self) -> String {
+        format!("the bridge of {}", self.node)
     }
 }
 
@@ -62,97 +158,94 @@ impl LocalEnvironment {
         Needs::of(&self.deployment, &self.topology, &ends).make_room(&mut self.ledger)
     }
 
-    /// Makes all of them, and links them.
+    /// Makes all networks, links them and has the bridges count.
     pub(super) fn make_networks(&mut self) -> Result<(), LabError> {
-        if self.isolation == Isolation::Loopback {
-            return Ok(());
-        }
         let ends = topology::ends(&self.deployment, &self.topology);
-        let count = 1 + ends.len() + self.topology.nodes.len();
-        let made = step("namespaces", || match self.isolation {
-            Isolation::Loopback => Ok(Vec::new()),
-            Isolation::Pods => Namespace::privileged(count),
-            Isolation::Rootless => Namespace::rootless(count),
-        });
-        let mut made = made.map_err(LabError::Namespaces)?.into_iter();
-        let mut next = || made.next().expect("as many were made as are counted above");
-        self.networks = Some(Networks {
-            load: next(),
-            pods: ends.iter().map(|end| (end.pod.clone(), next())).collect(),
-            bridges: self.topology.nodes.iter().map(|_| next()).collect(),
-            wire: Err("nothing counts it yet".to_owned()),
-        });
-        step("links", || self.link(&ends))?;
-        let counted = step("counters of the wire", || self.count_wire());
-        if let Some(networks) = &mut self.networks {
-            networks.wire = counted;
-        }
-        Ok(())
-    }
-
-    /// Makes the bridges and the pairs that link pods and bridges to them, a process for each bridge.
-    fn link(&self, ends: &[topology::End]) -> Result<(), LabError> {
-        let Some(networks) = &self.networks else { return Ok(()) };
-        let others = networks.bridges.iter().skip(1).cloned().collect::<Vec<_>>();
-        for (node, bridge) in networks.bridges.iter().enumerate() {
-            let load = (node == 0).then_some(&networks.load);
-            let of_node = ends.iter().filter(|end| end.node == node);
-            let pods = load.into_iter().chain(of_node.map(|end| &networks.pods[&end.pod]));
-            let uplinks = if node == 0 { others.as_slice() } else { &[] };
-            let descriptors: Vec<Arc<OwnedFd>> =
-                pods.chain(uplinks).map(Namespace::descriptor).collect();
-            let numbers = descriptors.iter().map(|fd| fd.as_raw_fd());
-            let pods = descriptors.len() - uplinks.len();
-            let ports = numbers.enumerate().map(|(index, fd)| match index < pods {
-                true => Port::Pod(fd),
-                false => Port::Bridge(fd),
-            });
-            let script = network::switch_script(node > 0, ports);
-            let place = Place {
-                namespace: Some(bridge.clone()),
-                inherited: descriptors,
-                ..Place::default()
-            };
-            self.ip(&format!("the bridge of {}", self.topology.nodes[node].name), &place, &script)?;
-        }
-        step("addresses", || networks.address(ends))
-    }
-
-    /// Has each bridge count what it carries.
-    fn count_wire(&self) -> Result<(), String> {
+        let made = Networks::make(self.isolation, &self.topology, &ends, &self.launcher)?;
         let collectors = self.deployment.pods().into_iter().zip(&self.topology.pods);
         let collectors = collectors
             .filter(|((_, service), _)| matches!(service.program, Program::Collector))
             .map(|(_, addresses)| addresses.ip);
         let outside: Vec<_> = [self.topology.load_ip].into_iter().chain(collectors).collect();
-        let script = wire::script(&outside);
-        self.on_each_bridge(&["-f", "-"], &script).map(|_| ())
-    }
-
-    /// What each node's bridge has carried since it was made; none with loopback isolation. Missing where this
-    /// kernel's firewall does not see bridges.
-    pub(super) fn wire(&self) -> Reading<Vec<Wire>> {
-        let counted = self.networks.as_ref().map_or(Ok(()), |networks| networks.wire.clone());
-        let listed = counted.and_then(|()| self.on_each_bridge(&wire::LIST_COUNTERS, ""));
-        let wires = listed.and_then(|texts| {
-            let nodes = self.topology.nodes.iter().map(|node| node.name.as_str());
-            let read = nodes.zip(&texts).map(|(node, text)| wire::read(node, text));
-            read.collect::<Option<Vec<_>>>().ok_or_else(|| "nft lists no counters".to_owned())
+        self.networks = made.map(|mut networks| {
+            step("counters of the wire", || networks.count(&outside, &self.launcher));
+            networks
         });
-        wires.map_or_else(Reading::Missing, Reading::Value)
+        Ok(())
     }
 
-    /// What `nft` prints in the network of each bridge, as many at once as there are cores.
-    fn on_each_bridge(&self, args: &[&str], script: &str) -> Result<Vec<String>, String> {
-        let bridges = self.networks.iter().flat_map(|networks| &networks.bridges);
-        let nodes = self.topology.nodes.iter().map(|node| format!("the bridge of {}", node.name));
-        let bridges: Vec<_> = nodes.zip(bridges.map(inside)).collect();
-        let nft = Tool { launcher: &self.launcher, program: "nft", args };
-        concurrent::for_each(&bridges, |(name, place)| nft.run(name, place, script))
-            .map_err(|e| e.to_string())
+    /// What each node's bridge has carried since it was made; of no node with loopback isolation. Missing where
+    /// the kernel's firewall does not see bridges.
+    pub(super) fn wire(&self) -> Reading<Vec<Wire>> {
+        let Some(networks) = &self.networks else { return Reading::Value(Vec::new()) };
+        networks.wire(&self.launcher).map_or_else(Reading::Missing, Reading::Value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{SocketAddrV4, TcpListener, TcpStream};
+    use std::thread;
+
+    use nix::unistd::geteuid;
+
+    use super::*;
+    use crate::deployment::Deployment;
+    use crate::fixture::chain;
+
+    /// The client on the first node, the server on the second.
+    fn two_nodes() -> (Topology, Vec<End>) {
+        let deployment = Deployment { nodes: 2, ..chain() };
+        let topology = topology::plan(&deployment, Isolation::Pods, []);
+        let ends = topology::ends(&deployment, &topology);
+        (topology, ends)
     }
 
-    fn ip(&self, pod: &str, place: &Place, script: &str) -> Result<(), LabError> {
-        self.tool("ip", &["-batch", "-"], pod, place, script).map(|_| ())
+    /// `act` on a thread in the network, which ends with it.
+    fn within<T: Send>(network: &Namespace, act: impl FnOnce() -> T + Send) -> T {
+        let enter_and_act = || {
+            network.enter().unwrap();
+            act()
+        };
+        thread::scope(|scope| scope.spawn(enter_and_act).join().unwrap())
+    }
+
+    /// A connection from one pod to a port of another, and a byte over it.
+    fn exchange(from: &Namespace, to: &Namespace, at: SocketAddrV4) {
+        let listener = within(to, || TcpListener::bind(("0.0.0.0", at.port())).unwrap());
+        let mut sender = within(from, || TcpStream::connect(at).unwrap());
+        sender.write_all(b"x").unwrap();
+        listener.accept().unwrap().0.read_exact(&mut [0]).unwrap();
+    }
+
+    fn packets(networks: &Networks, launcher: &Launcher) -> Vec<(String, bool, bool)> {
+        let wire = networks.wire(launcher).unwrap().into_iter();
+        wire.map(|w| (w.node, w.hbone_packets > 0, w.other_packets > 0)).collect()
+    }
+
+    #[test]
+    fn what_goes_from_node_to_node_is_counted_on_both_bridges_by_what_it_is() {
+        if !geteuid().is_root() {
+            eprintln!("SKIP what_goes_from_node_to_node_is_counted_on_both_bridges: not root");
+            return;
+        }
+        let launcher = Launcher::start().unwrap();
+        let (topology, ends) = two_nodes();
+        let made = Networks::make(Isolation::Pods, &topology, &ends, &launcher).unwrap();
+        let mut networks = made.unwrap();
+        assert_eq!(networks.wire(&launcher).unwrap_err(), "nothing counts it yet");
+        networks.count(&[topology.load_ip], &launcher);
+        let counts = |hbone, other| {
+            ["node-1", "node-2"].map(|node| (node.to_owned(), hbone, other)).to_vec()
+        };
+        let server = |port| SocketAddrV4::new(topology.pods[1].ip, port);
+        let [from, to] = ["client", "server"].map(|pod| &networks.pods[pod]);
+        exchange(&networks.load, to, server(9999));
+        assert_eq!(packets(&networks, &launcher), counts(false, false), "the load stands outside");
+        exchange(from, to, server(15008));
+        assert_eq!(packets(&networks, &launcher), counts(true, false));
+        exchange(from, to, server(9999));
+        assert_eq!(packets(&networks, &launcher), counts(true, true));
     }
 }

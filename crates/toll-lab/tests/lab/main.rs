@@ -9,5 +9,6 @@ mod local;
 mod mesh;
 mod metrics;
 mod petclinic;
+mod scale;
 mod support;
 mod traced;
