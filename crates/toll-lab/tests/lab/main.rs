@@ -4,6 +4,7 @@
 #![expect(clippy::print_stderr, reason = "skips are to be seen")]
 
 mod database;
+mod edge;
 mod left_behind;
 mod local;
 mod mesh;

@@ -175,7 +175,7 @@ pub fn in_mesh(deployment: Deployment, mtls: Mtls) -> Deployment {
     Deployment { name: "istio".into(), data_plane, ..deployment }
 }
 
-fn service(name: &str, port: u16, calls: &[&str], program: Program) -> Service {
+pub fn service(name: &str, port: u16, calls: &[&str], program: Program) -> Service {
     let calls = calls.iter().map(|c| (*c).to_owned()).collect();
     Service {
         node: None,
