@@ -265,6 +265,49 @@ fn without_postgres_and_maven_both_are_missing_in_turn() {
     assert!(matches!(error, PartError::NoMaven { .. }), "{error:?}");
 }
 
+/// What an nginx says of itself, with the module that counts its requests.
+fn saying_nginx(version: &str) -> String {
+    format!(
+        "echo 'nginx version: nginx/{version}' >&2\n\
+         echo 'configure arguments: --with-compat --with-http_stub_status_module' >&2"
+    )
+}
+
+#[test]
+fn the_nginx_of_the_variable_wins_over_that_on_path_and_that_over_the_systems() {
+    let mut machine = Machine::empty();
+    let missing = nginx::find(&machine.around).unwrap_err();
+    assert!(matches!(missing, PartError::Missing { part: MissingPart::Nginx }));
+    assert!(missing.help().unwrap().starts_with("apt-get install nginx-light"));
+    let found = |machine: &Machine| {
+        let part = nginx::find(&machine.around).unwrap();
+        (part.source, part.version)
+    };
+    fs::create_dir(&machine.around.system_programs).unwrap();
+    script(&machine.around.system_programs.join("nginx"), &saying_nginx("1.22.1"));
+    assert_eq!(found(&machine), (Source::System, "1.22.1".to_owned()));
+    machine = machine.with_script("nginx", &saying_nginx("1.26.0"));
+    assert_eq!(found(&machine), (Source::Path, "1.26.0".to_owned()));
+    let own = machine.root.path().join("own");
+    script(&own, &saying_nginx("1.30.0"));
+    machine.around.nginx = Some(own);
+    assert_eq!(found(&machine), (Source::Environment, "1.30.0".to_owned()));
+}
+
+#[test]
+fn an_nginx_that_is_too_old_or_cannot_count_is_refused() {
+    let refused = |body: &str| {
+        let machine = Machine::empty().with_script("nginx", body);
+        nginx::find(&machine.around).unwrap_err().to_string()
+    };
+    let old = refused(&saying_nginx("1.18.0"));
+    assert!(old.ends_with("has version 1.18.0, and 1.19.5 is the oldest that will do"), "{old}");
+    let silent = refused("echo 'nginx version: nginx/1.26.0'");
+    assert!(silent.ends_with("was built without http_stub_status_module"), "{silent}");
+    let another = refused("echo 'Server version: Apache/2.4.62'");
+    assert!(another.ends_with("does not give a version as nginx does"), "{another}");
+}
+
 /// A stand-in for `mvn ... -DoutputDirectory=DIR` that puts these bytes there under the name of each jar.
 const FAKE_MAVEN_WITH_ANOTHER_JAR: &str = r#"
 for a in "$@"; do case "$a" in -DoutputDirectory=*) at="${a#*=}";; esac; done
