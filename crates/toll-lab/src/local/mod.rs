@@ -31,6 +31,7 @@ mod query;
 mod room;
 mod scraper;
 mod served;
+mod sight;
 mod template;
 mod tools;
 mod topology;

@@ -1,4 +1,4 @@
-//! Runs the probe program in the load's pod and reads its answer.
+//! Runs the probe program in the load's pod or another and reads its answers.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -49,12 +49,14 @@ pub(crate) enum Speech {
     PathReport,
     /// The first message of a PostgreSQL client: whether TLS may be spoken.
     Postgres,
+    /// TLS without a certificate.
+    Tls,
 }
 
 /// Sends one message to `target` from `place`.
 ///
 /// # Errors
-/// When the program cannot be run or gives no result; a request that is refused is a result.
+/// As [`probe_all`].
 pub(crate) fn probe(
     launcher: &Launcher,
     service: &[OsString],
@@ -62,20 +64,67 @@ pub(crate) fn probe(
     target: SocketAddrV4,
     speech: Speech,
 ) -> Result<Answer, LabError> {
-    let mut command = Command::new(&service[0]);
-    command.args(&service[1..]).arg("probe").args(["--timeout-ms", "5000"]);
-    command.args(["--connect", &target.to_string()]);
-    match speech {
-        Speech::Request => &mut command,
-        Speech::PathReport => command.args(["--header", "x-toll-probe: 1"]),
-        Speech::Postgres => command.args(["--speak", "postgres"]),
-    };
+    let answers = probe_all(launcher, service, place, &[target], speech)?;
+    Ok(answers.into_iter().next().expect("there are as many answers as targets"))
+}
+
+/// Sends one message to each target from `place`, to all at the same time; answers come in their order.
+///
+/// # Errors
+/// When the program cannot be run or gives no result; a request that is refused is a result.
+pub(crate) fn probe_all(
+    launcher: &Launcher,
+    service: &[OsString],
+    place: &Place,
+    targets: &[SocketAddrV4],
+    speech: Speech,
+) -> Result<Vec<Answer>, LabError> {
+    let Some(first) = targets.first() else { return Ok(Vec::new()) };
+    let failed = |message| LabError::Probe { target: first.to_string(), message };
+    let mut command = command(service, targets, speech);
     let run = || -> io::Result<Output> {
         place.apply(&mut command)?;
         launcher.run(command, "")
     };
-    let failed = |message| LabError::Probe { target: target.to_string(), message };
     let output = run().map_err(|e| failed(e.to_string()))?;
-    serde_json::from_slice(&output.stdout)
+    read(&output.stdout, targets.len())
         .map_err(|e| failed(format!("{e}; {}", String::from_utf8_lossy(&output.stderr).trim())))
+}
+
+fn command(service: &[OsString], targets: &[SocketAddrV4], speech: Speech) -> Command {
+    let mut command = Command::new(&service[0]);
+    command.args(&service[1..]).arg("probe").args(["--timeout-ms", "5000"]);
+    for target in targets {
+        command.args(["--connect", &target.to_string()]);
+    }
+    match speech {
+        Speech::Request => &mut command,
+        Speech::PathReport => command.args(["--header", "x-toll-probe: 1"]),
+        Speech::Postgres => command.args(["--speak", "postgres"]),
+        Speech::Tls => command.args(["--speak", "tls"]),
+    };
+    command
+}
+
+/// One line for each target.
+fn read(stdout: &[u8], targets: usize) -> Result<Vec<Answer>, String> {
+    let answers = serde_json::Deserializer::from_slice(stdout).into_iter::<Answer>();
+    let answers = answers.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
+    match answers.len() {
+        told if told == targets => Ok(answers),
+        told => Err(format!("{told} answers for {targets} addresses")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_is_the_answer_of_one_address() {
+        let lines = b"{\"outcome\":\"refused\",\"message\":\"\"}\n{\"outcome\":\"closed\"}\n";
+        let outcomes = read(lines, 2).unwrap().into_iter().map(|answer| answer.outcome);
+        assert_eq!(outcomes.collect::<Vec<_>>(), [Outcome::Refused, Outcome::Closed]);
+        assert_eq!(read(lines, 3).unwrap_err(), "2 answers for 3 addresses");
+    }
 }

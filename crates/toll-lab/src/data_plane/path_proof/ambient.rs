@@ -164,7 +164,9 @@ impl Mesh<'_> {
             outsider_claim(deployment, service, claim, CLOSED, &outsider.uncertified, closed)
         };
         let behind = captured.clone().filter(|service| service.name != deployment.entry);
-        behind.map(plaintext).chain(captured.map(uncertified)).collect()
+        // Nobody takes HBONE for a service that nobody calls.
+        let called = captured.filter(|service| self.called(service).least > 0);
+        behind.map(plaintext).chain(called.map(uncertified)).collect()
     }
 
     /// Calls of a service from inside of the mesh.
