@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stderr, reason = "skips are to be seen")]
 
+mod ambient;
 mod database;
 mod edge;
 mod left_behind;
