@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use super::collector::SpanWindow;
 use super::probe::{PathReport, Plaintext, Walk};
 use super::{Capture, ProxyCounters, Topology};
+use crate::Reading;
 use crate::deployment::{Ambient, Deployment, Program, Service};
 use crate::proof::{Claim, Proof, Traffic};
 
@@ -63,7 +64,7 @@ pub(crate) struct Sight {
     /// Requests that each pod of nginx has answered, probes of the whole path included.
     pub served: BTreeMap<String, u64>,
     /// What each node's bridge has carried; empty where pods share the machine's network.
-    pub wire: Vec<Wire>,
+    pub wire: Reading<Vec<Wire>>,
 }
 
 /// TCP packets that a node's bridge has carried between pods since it was made.
@@ -201,9 +202,10 @@ pub(crate) fn prove_sidecars(seen: &Window<'_>, plaintext: &BTreeMap<String, Pla
     }
     claims.extend(traces.claims);
     claims.extend(databases.claims());
-    claims.extend(wire::no_hbone(seen));
+    let (carried, unread) = wire::no_hbone(seen);
+    claims.extend(carried);
     claims.extend(sidecar::plaintext_claims(seen.deployment, plaintext));
-    let left_out = [traces.left_out, not_asked, databases.left_out(), uncrossed].concat();
+    let left_out = [traces.left_out, not_asked, databases.left_out(), uncrossed, unread].concat();
     Proof { claims, left_out, traversals, spans: None }
 }
 
@@ -288,8 +290,9 @@ fn without_sidecars(seen: &Window<'_>, topology: &Topology) -> Proof {
     claims.extend(at_both_ends(seen, |sight| bare::network_claims(seen, sight)));
     claims.extend(traces.claims);
     claims.extend(databases.claims());
-    claims.extend(wire::no_hbone(seen));
-    let mut left_out = [traces.left_out, not_asked, databases.left_out(), unknown].concat();
+    let (carried, unread) = wire::no_hbone(seen);
+    claims.extend(carried);
+    let mut left_out = [traces.left_out, not_asked, databases.left_out(), unknown, unread].concat();
     if topology.capture == Capture::Explicit {
         left_out.push(bare::SHARED_NETWORK.to_owned());
     }

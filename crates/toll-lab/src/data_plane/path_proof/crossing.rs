@@ -57,7 +57,8 @@ pub(super) fn every_request(
         ));
     }
     let each = Expected::of(seen.deployment, 1).crossings().least;
-    let claim = format!("every request crossed {each} sidecars");
+    let several = if each == 1 { "" } else { "s" };
+    let claim = format!("every request crossed {each} sidecar{several}");
     let counted = traversals.iter().map(|way| way.counted).sum();
     Ok(count_claim(claim, expected.crossings(), Some(counted)))
 }

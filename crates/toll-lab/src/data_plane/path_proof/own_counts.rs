@@ -128,7 +128,8 @@ fn served_claims(seen: &Window<'_>, expected: &Expected<'_>) -> Vec<Claim> {
     let claim = |service: &Service| {
         let pods = seen.pods_of(&service.name);
         let counted = pods.iter().map(|pod| seen.served(pod)).sum();
-        let claim = format!("{}: nginx answered exactly the requests that were sent", service.name);
+        let claim =
+            format!("{}: its pods answered exactly the requests that were sent", service.name);
         count_claim(claim, expected.arrivals(&service.name), counted)
     };
     seen.deployment.services.iter().filter(is_nginx).map(claim).collect()

@@ -28,7 +28,15 @@ fn sight(walk: Walk, counters: BTreeMap<String, ProxyCounters>) -> Sight {
         replicas: BTreeMap::new(),
         jvms: BTreeMap::new(),
         served: BTreeMap::new(),
-        wire: Vec::new(),
+        wire: Reading::Value(Vec::new()),
+    }
+}
+
+/// The wires of a sight in which they were read.
+fn wires(sight: &mut Sight) -> &mut Vec<Wire> {
+    match &mut sight.wire {
+        Reading::Value(wires) => wires,
+        Reading::Missing(why) => panic!("{why}"),
     }
 }
 
@@ -419,7 +427,7 @@ fn bare_sight(requests: u64) -> Sight {
         replicas: BTreeMap::new(),
         jvms: BTreeMap::new(),
         served: BTreeMap::new(),
-        wire: Vec::new(),
+        wire: Reading::Value(Vec::new()),
     }
 }
 

@@ -1,7 +1,11 @@
 //! What the bridges of the nodes must have carried: the only witnesses that no proxy and no program can talk over.
 
-use super::{Window, Wire};
+use super::{Sight, Window, Wire};
+use crate::Reading;
 use crate::proof::Claim;
+
+/// A count of packets by node; none where it was not read at both ends.
+type Packets<'a> = Vec<(&'a str, Option<u64>)>;
 
 /// That nothing but HBONE went from pod to pod in the window, and that HBONE did.
 pub(super) fn hbone_alone(seen: &Window<'_>) -> Vec<Claim> {
@@ -12,47 +16,70 @@ pub(super) fn hbone_alone(seen: &Window<'_>) -> Vec<Claim> {
         Claim {
             claim: "no plaintext left a pod: no TCP but HBONE crossed a node's wire".to_owned(),
             expected: "0 other packets".to_owned(),
-            seen: on_each_node(&other),
+            seen: on_each_node(seen, &other),
             holds: !other.is_empty() && other.iter().all(|(_, packets)| *packets == Some(0)),
         },
         // Without it, the claim above would hold of counters that count nothing.
         Claim {
             claim: "HBONE crossed a node's wire".to_owned(),
             expected: "at least 1 packet".to_owned(),
-            seen: on_each_node(&hbone),
+            seen: on_each_node(seen, &hbone),
             holds: total.is_some_and(|packets| packets > 0),
         },
     ]
 }
 
-/// That no HBONE went from pod to pod since the wires were made; nothing where pods share the machine's network.
-pub(super) fn no_hbone(seen: &Window<'_>) -> Option<Claim> {
-    let carried = |wire: &Wire| (wire.node.clone(), Some(wire.hbone_packets));
-    let carried: Vec<(String, Option<u64>)> = seen.after.wire.iter().map(carried).collect();
-    (!carried.is_empty()).then(|| Claim {
+/// That no HBONE went from pod to pod since the wires were made, or why that is left out; nothing where pods share
+/// the machine's network.
+pub(super) fn no_hbone(seen: &Window<'_>) -> (Option<Claim>, Vec<String>) {
+    if let Some(why) = unread(seen.after) {
+        return (None, vec![format!("that no HBONE crossed a node's wire: {why}")]);
+    }
+    let carried: Packets<'_> = wires(seen.after)
+        .iter()
+        .map(|wire| (wire.node.as_str(), Some(wire.hbone_packets)))
+        .collect();
+    let claim = (!carried.is_empty()).then(|| Claim {
         claim: "no HBONE crossed a node's wire".to_owned(),
         expected: "0 packets".to_owned(),
-        seen: on_each_node(&carried),
+        seen: on_each_node(seen, &carried),
         holds: carried.iter().all(|(_, packets)| *packets == Some(0)),
-    })
+    });
+    (claim, Vec::new())
 }
 
-/// By how much each node's count rose; none where a reading is missing.
-fn growths(seen: &Window<'_>, pick: fn(&Wire) -> u64) -> Vec<(String, Option<u64>)> {
-    let growth = |after: &Wire| {
-        let before = seen.before.wire.iter().find(|before| before.node == after.node);
+/// By how much each node's count rose.
+fn growths<'a>(seen: &Window<'a>, pick: fn(&Wire) -> u64) -> Packets<'a> {
+    let growth = |after: &'a Wire| {
+        let before = wires(seen.before).iter().find(|before| before.node == after.node);
         let rose = before.and_then(|before| pick(after).checked_sub(pick(before)));
-        (after.node.clone(), rose)
+        (after.node.as_str(), rose)
     };
-    seen.after.wire.iter().map(growth).collect()
+    wires(seen.after).iter().map(growth).collect()
+}
+
+fn wires(sight: &Sight) -> &[Wire] {
+    match &sight.wire {
+        Reading::Value(wires) => wires,
+        Reading::Missing(_) => &[],
+    }
+}
+
+fn unread(sight: &Sight) -> Option<&str> {
+    match &sight.wire {
+        Reading::Value(_) => None,
+        Reading::Missing(why) => Some(why),
+    }
 }
 
 /// For instance `node-1 12, node-2 0`.
-fn on_each_node(counts: &[(String, Option<u64>)]) -> String {
-    let text = |(node, count): &(String, Option<u64>)| match count {
+fn on_each_node(seen: &Window<'_>, counts: &[(&str, Option<u64>)]) -> String {
+    if counts.is_empty() {
+        return unread(seen.after).map_or("no wire".to_owned(), |why| format!("not read: {why}"));
+    }
+    let text = |(node, count): &(&str, Option<u64>)| match count {
         Some(count) => format!("{node} {count}"),
         None => format!("{node} not read"),
     };
-    let texts: Vec<String> = counts.iter().map(text).collect();
-    if texts.is_empty() { "no wire was read".to_owned() } else { texts.join(", ") }
+    counts.iter().map(text).collect::<Vec<_>>().join(", ")
 }

@@ -13,6 +13,7 @@ use super::*;
 
 mod graph;
 
+use crate::Reading;
 use crate::data_plane::{
     Plaintext, ProxyCounters, Sight, Walk, Window, counters, prove_sidecars, ready,
 };
@@ -137,7 +138,7 @@ fn sight(walk: Walk, counters: Counters) -> Sight {
         replicas: BTreeMap::new(),
         jvms: BTreeMap::new(),
         served: BTreeMap::new(),
-        wire: Vec::new(),
+        wire: Reading::Value(Vec::new()),
     }
 }
 

@@ -81,7 +81,7 @@ impl Seen {
 
     /// The wires after the window, as `change` leaves them.
     fn wire(mut self, change: impl FnOnce(&mut Vec<Wire>)) -> Self {
-        change(&mut self.after.wire);
+        change(wires(&mut self.after));
         self
     }
 
@@ -129,7 +129,7 @@ fn sight_of(deployment: &Deployment, topology: &Topology, requests: u64) -> Sigh
     Sight {
         // 1000 requests in three parts: 334, 333 and 333.
         served: nginx.zip(0..).map(|((pod, _), place)| (pod, (requests + 2 - place) / 3)).collect(),
-        wire: topology.nodes.iter().map(packets).collect(),
+        wire: Reading::Value(topology.nodes.iter().map(packets).collect()),
         occupants: deployment.pods().into_iter().map(|(pod, _)| (pod, alone())).collect(),
         ..sight(walk, counters(deployment, topology.waypoint.is_some(), requests))
     }
@@ -176,7 +176,7 @@ fn counters(
 }
 
 const ON_THE_WIRE: &str = "no plaintext left a pod: no TCP but HBONE crossed a node's wire";
-const SERVED: &str = "nginx: nginx answered exactly the requests that were sent";
+const SERVED: &str = "nginx: its pods answered exactly the requests that were sent";
 const IDENTITY: &str = "nginx: every peer over HBONE has the identity of a caller";
 
 #[test]
@@ -217,7 +217,7 @@ fn one_packet_of_plaintext_between_pods_of_any_node_fails() {
 fn packets_before_the_window_do_not_count() {
     let mut seen = Seen::strict();
     for sight in [&mut seen.before, &mut seen.after] {
-        sight.wire[1].other_packets = 1000;
+        wires(sight)[1].other_packets = 1000;
     }
     assert_eq!(seen.failed(), [""; 0]);
 }
@@ -228,6 +228,10 @@ fn a_wire_that_was_not_read_proves_nothing() {
     for change in [Vec::clear as fn(&mut Vec<Wire>), |wire| wire[0].node = "node-9".into()] {
         assert_eq!(Seen::strict().wire(change).failed(), [ON_THE_WIRE, control]);
     }
+    let mut seen = Seen::strict();
+    seen.after.wire = Reading::Missing("no bridges here".into());
+    assert_eq!(seen.failed(), [ON_THE_WIRE, control]);
+    assert_eq!(seen.seen_by(control), "not read: no bridges here");
 }
 
 #[test]
@@ -240,7 +244,7 @@ fn a_wire_on_which_nothing_is_counted_proves_nothing() {
 #[test]
 fn a_node_without_pods_in_the_path_need_not_carry_hbone() {
     let mut seen = Seen::strict();
-    seen.after.wire[1] = seen.before.wire[1].clone();
+    wires(&mut seen.after)[1] = wires(&mut seen.before)[1].clone();
     assert_eq!(seen.failed(), [""; 0]);
 }
 

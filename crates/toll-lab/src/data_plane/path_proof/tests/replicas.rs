@@ -78,7 +78,11 @@ fn sight_of(deployment: &Deployment, each: u64) -> Sight {
     let bare = || pods.iter().filter(|_| !meshed).cloned();
     Sight {
         served: nginx().map(|pod| (pod, each)).collect(),
-        wire: vec![Wire { node: "node-1".into(), hbone_packets: 0, other_packets: 4 * each }],
+        wire: Reading::Value(vec![Wire {
+            node: "node-1".into(),
+            hbone_packets: 0,
+            other_packets: 4 * each,
+        }]),
         rules: bare().map(|pod| (pod, String::new())).collect(),
         occupants: bare().map(|pod| (pod, alone())).collect(),
         ..sight(Walk { server: None, report: None }, counters)
@@ -134,7 +138,7 @@ fn a_request_that_nginx_did_not_answer_fails_in_any_variant() {
     for mut seen in [Ninety::bare(), Ninety::strict()] {
         *seen.after.served.get_mut("nginx-90").unwrap() -= 1;
         let claim = seen.first_failed();
-        assert_eq!(claim.claim, "nginx: nginx answered exactly the requests that were sent");
+        assert_eq!(claim.claim, "nginx: its pods answered exactly the requests that were sent");
         assert_eq!(claim.seen, "1799");
     }
 }
@@ -152,9 +156,20 @@ fn a_pod_of_ninety_that_got_nothing_is_named() {
 #[test]
 fn hbone_on_the_wire_of_another_variant_fails() {
     for mut seen in [Ninety::bare(), Ninety::strict()] {
-        seen.after.wire[0].hbone_packets = 2;
+        wires(&mut seen.after)[0].hbone_packets = 2;
         let claim = seen.first_failed();
         assert_eq!(claim.claim, "no HBONE crossed a node's wire");
         assert_eq!(claim.seen, "node-1 2");
+    }
+}
+
+#[test]
+fn wires_that_could_not_be_read_are_left_out_where_there_is_no_hbone() {
+    for mut seen in [Ninety::bare(), Ninety::strict()] {
+        seen.after.wire = Reading::Missing("no bridges here".into());
+        let proof = seen.proof();
+        assert_eq!(failed(&proof), [""; 0]);
+        let left_out = "that no HBONE crossed a node's wire: no bridges here";
+        assert!(proof.left_out.contains(&left_out.to_owned()), "{:?}", proof.left_out);
     }
 }
