@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use super::{Capture, PodAddresses, Topology};
+use super::{Capture, NodeAddresses, PodAddresses, Topology, Waypoint};
 use crate::deployment::{Deployment, Postgres, Program, Queries, Service};
 use crate::fixture::chain;
 
@@ -80,6 +80,21 @@ pub(super) fn in_pods(deployment: &Deployment, capture: Capture) -> Topology {
         load_ip: Ipv4Addr::new(10, 77, 0, 1),
         capture,
     }
+}
+
+/// The same on so many nodes in turn, with a waypoint if the deployment has one; their pods are at 10.77.1.1 and up.
+pub(super) fn on_nodes(pods: Topology, deployment: &Deployment, nodes: u8) -> Topology {
+    let mut topology = pods;
+    for (place, pod) in topology.pods.iter_mut().enumerate() {
+        pod.node = place % usize::from(nodes);
+    }
+    let at = |last| Ipv4Addr::new(10, 77, 1, last);
+    let node = |number| NodeAddresses { name: format!("node-{number}"), ip: at(number) };
+    topology.nodes = (1..=nodes).map(node).collect();
+    let has_waypoint = deployment.data_plane.ambient().is_some_and(|ambient| ambient.waypoint);
+    let waypoint = || Waypoint { pod: "waypoint".into(), ip: at(nodes + 1), node: 0 };
+    topology.waypoint = has_waypoint.then(waypoint);
+    topology
 }
 
 /// Everything at `ip`: the programs at their ports, the sidecars from `sidecars` on.

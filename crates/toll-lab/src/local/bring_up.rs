@@ -378,6 +378,8 @@ fn call_variable(callee: &str) -> String {
 mod tests {
     use super::*;
 
+    mod ambient;
+
     #[test]
     fn a_called_service_is_named_by_a_variable_that_a_shell_can_read() {
         assert_eq!(call_variable("name-db.v2"), "TOLL_CALL_NAME_DB_V2");

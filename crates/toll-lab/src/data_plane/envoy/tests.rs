@@ -12,6 +12,7 @@ use crate::deployment::{DataPlane, Deployment, Mtls, Service, SidecarProxy};
 use crate::fixture::{chain, in_mesh};
 use crate::parts::{self, Fetch, Part, PartError};
 
+mod ambient;
 mod graph;
 mod traffic;
 
