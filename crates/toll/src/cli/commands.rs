@@ -152,8 +152,9 @@ pub fn plan(arguments: &PlanArguments) -> Result<u8, CliError> {
     let level = arguments.choice.isolation.map(isolation);
     let lab = lab(level, false, &Parts::default(), &Arc::default())?;
     let mut rendered = Vec::new();
-    for (variant, deployment) in plan.ready() {
-        rendered.push((variant.to_owned(), lab.render(deployment)?));
+    for (variant, _) in plan.ready() {
+        let deployment = plan.largest(variant).expect("it runs");
+        rendered.push((variant.to_owned(), lab.render(&deployment)?));
     }
     print(&plan::listing(&plan, &rendered))?;
     Ok(exit::DONE)

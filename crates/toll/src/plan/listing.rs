@@ -1,4 +1,6 @@
 //! A plan as text: what runs, in which order, with which configurations, and how the variants differ.
+//!
+//! A sweep is shown as the matrix that it is, and a text that many pods have, once.
 
 use std::fmt::Write;
 
@@ -9,10 +11,14 @@ use toll_lab::{
 use toll_load::Stop;
 
 use super::{
-    BringUp, Plan, PlannedLoad, PlannedRate, PlannedUsers, PlannedVariant, Release, VariantState,
+    BringUp, Cell, Plan, PlannedLoad, PlannedRate, PlannedTrial, PlannedUsers, PlannedVariant,
+    Release, VariantState,
 };
 
-/// The whole plan. `rendered` holds, for each variant that runs, the files that the lab would write.
+mod texts;
+
+/// The whole plan. `rendered` holds, for each variant that runs, the files that the lab would write for its largest
+/// deployment.
 pub fn listing(plan: &Plan, rendered: &[(String, Vec<Rendered>)]) -> String {
     let mut text = String::new();
     head(&mut text, plan);
@@ -20,7 +26,7 @@ pub fn listing(plan: &Plan, rendered: &[(String, Vec<Rendered>)]) -> String {
     variants(&mut text, plan);
     loads(&mut text, plan);
     trials(&mut text, plan);
-    configurations(&mut text, rendered);
+    configurations(&mut text, plan, rendered);
     differences(&mut text, plan, rendered);
     text
 }
@@ -42,7 +48,20 @@ fn head(text: &mut String, plan: &Plan) {
         BringUp::Block => line!(text, "bring-up  once for all loads of an arm in a block"),
         BringUp::Run => line!(text, "bring-up  once for each arm, all side by side"),
     }
-    line!(text, "trials    {}, about {}", plan.trials.len(), minutes(plan.estimate_s()));
+    let budget = plan.budget();
+    let knees = match budget.knees_s {
+        0.0 => String::new(),
+        knees_s => format!("knees {}, ", minutes(knees_s)),
+    };
+    line!(
+        text,
+        "trials    {}, about {} ({knees}{} bring-ups {}, trials {})",
+        plan.trials.len(),
+        minutes(budget.total_s()),
+        budget.bring_ups,
+        minutes(budget.bring_ups_s),
+        minutes(budget.trials_s)
+    );
     for warning in &plan.warnings {
         line!(text, "warning   {warning}");
     }
@@ -53,11 +72,44 @@ fn application(text: &mut String, plan: &Plan) {
     let Some((_, deployment)) = plan.ready().next() else { return };
     line!(text, "\nAPPLICATION, entered at {}", deployment.entry);
     for service in &deployment.services {
-        line!(text, "  {:<14} {}", service.name, service_in_words(service));
+        line!(
+            text,
+            "  {:<14} {}",
+            service.name,
+            service_in_words(service, &swept_pods(plan, service))
+        );
+    }
+    match swept(plan, |cell| cell.nodes).as_slice() {
+        [] if deployment.nodes > 1 => line!(text, "  {:<14} {}", "(nodes)", deployment.nodes),
+        [] => {}
+        several => line!(text, "  {:<14} {}", "(nodes)", listed(several)),
     }
 }
 
-fn service_in_words(service: &Service) -> String {
+/// What the plan sweeps, each value once.
+fn swept<T: PartialEq>(plan: &Plan, axis: impl Fn(&Cell) -> Option<T>) -> Vec<T> {
+    let mut values = Vec::new();
+    for value in plan.loads.iter().filter_map(|load| axis(load.cell.as_ref()?)) {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values
+}
+
+/// The replicas that a service has in turn; empty when it is not swept.
+fn swept_pods(plan: &Plan, service: &Service) -> Vec<usize> {
+    swept(plan, |cell| match &cell.replicas {
+        Some((name, replicas)) if *name == service.name => Some(*replicas),
+        _ => None,
+    })
+}
+
+fn listed(values: &[usize]) -> String {
+    values.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn service_in_words(service: &Service, swept: &[usize]) -> String {
     let program = match &service.program {
         Program::BuiltIn(built_in) => built_in_in_words(built_in),
         Program::Command(command) => command.join(" "),
@@ -68,9 +120,10 @@ fn service_in_words(service: &Service) -> String {
         Program::Petclinic(petclinic) => petclinic_in_words(*petclinic),
         Program::Collector => "the collector of spans, toll's own".into(),
     };
-    let replicas = match service.replicas {
-        0 | 1 => String::new(),
-        replicas => format!(", {replicas} replicas"),
+    let replicas = match (swept, service.replicas) {
+        ([], 0 | 1) => String::new(),
+        ([], replicas) => format!(", {replicas} replicas"),
+        (swept, _) => format!(", {} replicas in turn", listed(swept)),
     };
     let calls = match service.calls.as_slice() {
         [] => String::new(),
@@ -129,7 +182,12 @@ fn settings(text: &mut String, data_plane: &DataPlane) {
 
 fn loads(text: &mut String, plan: &Plan) {
     line!(text, "\nLOADS");
-    for load in &plan.loads {
+    for cells in plan.loads.chunk_by(|one, other| load_of(one) == load_of(other)) {
+        if cells[0].cell.is_some() {
+            sweep(text, cells);
+            continue;
+        }
+        let load = &cells[0];
         let request = &load.request;
         line!(text, "  {:<14} {} {}, {}", load.name, request.method, request.path, in_words(load));
         if let Some(content_type) = &request.content_type {
@@ -170,21 +228,81 @@ fn loads(text: &mut String, plan: &Plan) {
     }
 }
 
+/// The load as the study names it.
+fn load_of(load: &PlannedLoad) -> &str {
+    load.cell.as_ref().map_or(&load.name, |cell| &cell.load)
+}
+
+/// The cells of one load: what they share, then a line for each rate, with a column for each size.
+fn sweep(text: &mut String, cells: &[PlannedLoad]) {
+    let first = &cells[0];
+    let request = &first.request;
+    line!(text, "  {:<14} {} {}, {}", load_of(first), request.method, request.path, shared(first));
+    let mut sizes: Vec<&Cell> = Vec::new();
+    for cell in cells.iter().filter_map(|load| load.cell.as_ref()) {
+        if !sizes.iter().any(|known| Cell::shares_deployment(Some(known), Some(cell))) {
+            sizes.push(cell);
+        }
+    }
+    let columns: String =
+        sizes.iter().map(|cell| format!("  {:>18}", size_in_words(cell))).collect();
+    line!(text, "  {:<14} {:<12}{columns}", "", "");
+    let mut rates: Vec<Option<f64>> = Vec::new();
+    for rate in cells.iter().filter_map(|load| load.cell.as_ref()).map(|cell| cell.rate_per_s) {
+        if !rates.contains(&rate) {
+            rates.push(rate);
+        }
+    }
+    for rate in rates {
+        let of_rate =
+            cells.iter().filter(|l| l.cell.as_ref().is_some_and(|c| c.rate_per_s == rate));
+        let names: String = of_rate.map(|load| format!("  {:>18}", load.name)).collect();
+        let rate = rate.map_or_else(String::new, |rate| format!("{rate}/s"));
+        line!(text, "  {:<14} {rate:<12}{names}", "");
+    }
+}
+
+/// `nginx x 90`, `nginx x 90 on 2 nodes`
+fn size_in_words(cell: &Cell) -> String {
+    let replicas =
+        cell.replicas.as_ref().map(|(service, replicas)| format!("{service} x {replicas}"));
+    let nodes = cell.nodes.map(|nodes| format!("on {nodes} nodes"));
+    let both: Vec<String> = replicas.into_iter().chain(nodes).collect();
+    if both.is_empty() { "as it is".into() } else { both.join(" ") }
+}
+
+/// What the cells of a load have in common.
+fn shared(load: &PlannedLoad) -> String {
+    match (load.release, load.cell.as_ref().and_then(|cell| cell.rate_per_s)) {
+        (Release::Open { poisson, .. }, Some(_)) => {
+            format!("open loop, {} arrivals; {}", law(poisson), length_in_words(load))
+        }
+        _ => in_words(load),
+    }
+}
+
+fn law(poisson: bool) -> &'static str {
+    if poisson { "Poisson" } else { "constant" }
+}
+
 fn in_words(load: &PlannedLoad) -> String {
     let release = match load.release {
         Release::Closed { connections } => format!("closed loop, {connections} connections"),
         Release::Users(users) => format!("{} virtual users", users.users),
         Release::Open { rate, poisson, .. } => {
-            let law = if poisson { "Poisson" } else { "constant" };
-            format!("open loop, {}, {law} arrivals", rate_in_words(rate))
+            format!("open loop, {}, {} arrivals", rate_in_words(rate), law(poisson))
         }
     };
+    format!("{release}; {}", length_in_words(load))
+}
+
+fn length_in_words(load: &PlannedLoad) -> String {
     let stop = match load.stop {
         Stop::AfterSeconds(seconds) => format!("{seconds} s"),
         Stop::AfterRequests(count) => format!("{count} requests"),
     };
     let warm_up = load.warm_up;
-    format!("{release}; {stop} after {} to {} s of warm-up", warm_up.min_s, warm_up.max_s)
+    format!("{stop} after {} to {} s of warm-up", warm_up.min_s, warm_up.max_s)
 }
 
 /// How users come and go, what each does, and how many there are here and why.
@@ -229,6 +347,9 @@ fn rate_in_words(rate: PlannedRate) -> String {
 
 fn trials(text: &mut String, plan: &Plan) {
     line!(text, "\nTRIALS, IN ORDER");
+    if plan.loads.iter().any(|load| load.cell.is_some()) {
+        return trials_of_sweep(text, plan);
+    }
     for trial in &plan.trials {
         line!(
             text,
@@ -241,11 +362,46 @@ fn trials(text: &mut String, plan: &Plan) {
     }
 }
 
-fn configurations(text: &mut String, rendered: &[(String, Vec<Rendered>)]) {
+/// A line for the arms that follow each other at one size, each with all loads of that size.
+fn trials_of_sweep(text: &mut String, plan: &Plan) {
+    let cell = |trial: &PlannedTrial| plan.load(&trial.load).and_then(|load| load.cell.as_ref());
+    let together = |one: &PlannedTrial, other: &PlannedTrial| {
+        let shared = plan.bring_up == BringUp::Block || one.load == other.load;
+        one.block == other.block && shared && Cell::shares_deployment(cell(one), cell(other))
+    };
+    for trials in plan.trials.chunk_by(together) {
+        let (first, last) = (&trials[0], &trials[trials.len() - 1]);
+        let loads = each_once(trials.iter().map(|trial| trial.load.clone()));
+        let arms = each_once(trials.iter().map(|trial| trial.arm.label()));
+        let range = format!("{}-{}", first.index, last.index);
+        line!(text, "  {range:>9}  block {:<3} {loads}: {arms}", first.block);
+    }
+}
+
+fn each_once(names: impl Iterator<Item = String>) -> String {
+    let mut once: Vec<String> = Vec::new();
+    for name in names.filter(|name| !name.is_empty()) {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    once.join(", ")
+}
+
+/// Every text once: those of further pods of a service, and those that the baseline has as well, are only named.
+fn configurations(text: &mut String, plan: &Plan, rendered: &[(String, Vec<Rendered>)]) {
+    let of_baseline = rendered.iter().find(|(name, _)| *name == plan.baseline);
     for (variant, files) in rendered {
-        for file in files {
-            line!(text, "\n===== {variant}: {}", file.name);
-            text.push_str(file.text.trim_end());
+        let pods = texts::Pods::of(plan, variant);
+        for file in files.iter().filter(|file| !pods.is_further(file)) {
+            let other = of_baseline.filter(|(name, _)| name != variant);
+            let known = other.is_some_and(|(_, others)| others.contains(file));
+            if known {
+                line!(text, "\n===== {variant}: {}, as in {}", file.name, plan.baseline);
+                continue;
+            }
+            line!(text, "\n===== {variant}: {}{}", file.name, pods.others_like(file, files));
+            text.push_str(texts::folded(&file.text).trim_end());
             text.push('\n');
         }
     }
@@ -258,7 +414,8 @@ fn differences(text: &mut String, plan: &Plan, rendered: &[(String, Vec<Rendered
     };
     for (variant, files) in rendered.iter().filter(|(name, _)| *name != plan.baseline) {
         line!(text, "\nDIFFERENCE {} -> {variant}", plan.baseline);
-        for file in files {
+        let pods = texts::Pods::of(plan, variant);
+        for file in files.iter().filter(|file| !pods.is_further(file)) {
             let before = baseline.iter().find(|b| b.name == file.name);
             difference(text, before.map_or("", |b| b.text.as_str()), file, before.is_some());
         }

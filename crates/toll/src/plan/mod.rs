@@ -356,6 +356,15 @@ impl Plan {
         self.ready().find(|(name, _)| *name == variant).map(|(_, deployment)| deployment)
     }
 
+    /// The largest deployment of a variant that runs: that of a sweep's largest cell.
+    pub fn largest(&self, variant: &str) -> Option<Deployment> {
+        let deployment = self.deployment(variant)?;
+        let cells = self.loads.iter().filter_map(|load| load.cell.as_ref());
+        let sizes = cells.map(|cell| cell.of(deployment));
+        let largest = sizes.max_by_key(|size| (size.pods().len(), size.nodes));
+        Some(largest.unwrap_or_else(|| deployment.clone()))
+    }
+
     /// What a trial brings up: its variant's deployment, of the size of its load's cell.
     pub fn deployment_of(&self, trial: &PlannedTrial) -> Option<Deployment> {
         let deployment = self.deployment(&trial.arm.variant)?;

@@ -1,6 +1,8 @@
 //! Plans of the built-in studies and of variations on them, and their listing as a person reads it.
 
-use toll_lab::{AgentKind, DataPlane, Petclinic, PetclinicPart, Program, Rendered, Runtime};
+use toll_lab::{
+    AgentKind, DataPlane, NodeProxy, Petclinic, PetclinicPart, Program, Rendered, Runtime,
+};
 use toll_load::Stop;
 
 use super::*;
@@ -687,4 +689,174 @@ fn each_load_of_petclinic_agent_asks_for_the_spans_that_it_states() {
         assert_eq!(load.spans["vets"].to_string(), asked, "{}", load.name);
         assert_eq!(load.spans["gateway"], 1);
     }
+}
+
+fn ambient_replicas() -> Study {
+    let (_, text) = study::builtin().iter().find(|(name, _)| *name == "ambient-replicas").unwrap();
+    study::read("ambient-replicas.yaml", text, &without_parts).unwrap().0
+}
+
+/// Names of the loads of a plan.
+fn loads(plan: &Plan) -> Vec<&str> {
+    plan.loads.iter().map(|load| load.name.as_str()).collect()
+}
+
+#[test]
+fn a_swept_load_is_a_load_for_each_cell() {
+    let plan = plan(&ambient_replicas(), &choices());
+    let of_get = ["1", "10", "50", "90"].iter().flat_map(|n| [("20", n), ("50", n)]);
+    let of_get: Vec<String> = of_get.map(|(rate, n)| format!("get-{rate}x{n}")).collect();
+    assert_eq!(loads(&plan)[..8], of_get);
+    assert_eq!(loads(&plan)[8..], ["wake-up-200x1", "wake-up-800x1"]);
+    let load = plan.load("get-50x90").unwrap();
+    assert_eq!((load.rate_per_s(None), load.stop), (Some(50.0), Stop::AfterSeconds(3.0)));
+    let cell = load.cell.as_ref().unwrap();
+    assert_eq!((cell.load.as_str(), cell.rate_per_s, cell.nodes), ("get", Some(50.0), None));
+    assert_eq!(cell.replicas, Some(("nginx".into(), 90)));
+}
+
+#[test]
+fn a_trial_brings_up_the_size_of_its_cell() {
+    let mut study = ambient_replicas();
+    study.loads["get"].matrix.as_mut().unwrap().nodes = vec![2];
+    let plan = plan(&study, &choices());
+    for trial in &plan.trials {
+        let deployment = plan.deployment_of(trial).unwrap();
+        let cell = plan.load(&trial.load).unwrap().cell.as_ref().unwrap();
+        let (_, pods) = cell.replicas.clone().unwrap();
+        assert_eq!(deployment.name, trial.arm.variant);
+        assert_eq!(deployment.service("nginx").unwrap().replicas, pods);
+        assert_eq!(deployment.nodes, if cell.load == "get" { 2 } else { 1 });
+    }
+    assert_eq!(plan.deployment("bare").unwrap().service("nginx").unwrap().replicas, 1);
+}
+
+#[test]
+fn a_block_has_each_size_once_and_in_it_each_arm_with_all_loads_of_that_size() {
+    let plan = plan(&ambient_replicas(), &choices());
+    assert_eq!(plan.trials.len(), 5 * 4 * 10);
+    let size = |trial: &PlannedTrial| plan.deployment_of(trial).unwrap().pods().len();
+    let mut orders = Vec::new();
+    for block in plan.trials.chunk_by(|one, other| one.block == other.block) {
+        let sizes: Vec<_> = block.chunk_by(|one, other| size(one) == size(other)).collect();
+        let mut order: Vec<usize> = sizes.iter().map(|trials| size(&trials[0])).collect();
+        orders.push(order.clone());
+        order.sort_unstable();
+        assert_eq!(order, [2, 11, 51, 91], "with the gateway");
+        for of_size in sizes {
+            let arms: Vec<_> = of_size.chunk_by(|one, other| one.arm == other.arm).collect();
+            assert_eq!(arms.len(), 4);
+            let borne = if size(&of_size[0]) == 2 { 4 } else { 2 };
+            assert!(arms.iter().all(|trials| trials.len() == borne));
+        }
+    }
+    assert!(orders.iter().any(|order| *order != orders[0]), "never shuffled: {orders:?}");
+}
+
+#[test]
+fn ambient_replicas_ends_within_its_time() {
+    let budget = |profile| plan(&ambient_replicas(), &Choices { profile, ..choices() }).budget();
+    let default = budget(Profile::Default);
+    // As the comment in the study file works it out.
+    assert_eq!(default.bring_ups, 80);
+    assert!((default.bring_ups_s - 237.6).abs() < 0.1, "{default:?}");
+    assert!((default.trials_s - 644.1).abs() < 0.1, "{default:?}");
+    assert!(default.total_s() < 15.0 * 60.0);
+    let quick = budget(Profile::Quick);
+    assert!((quick.total_s() - 275.3).abs() < 0.1, "{quick:?}");
+    assert!((budget(Profile::Paper).total_s() / 3600.0 - 14.0).abs() < 0.7);
+}
+
+#[test]
+fn the_figures_of_ambient_replicas_are_of_its_cells() {
+    let plan = plan(&ambient_replicas(), &choices());
+    let reference = plan.reference.as_ref().unwrap();
+    assert_eq!(reference.figures.len(), 8 * (5 + 2));
+    assert_eq!(reference.recomputed.len(), 8 * 3 + 2);
+    assert!(reference.figures.iter().all(|figure| plan.load(&figure.load).is_some()));
+    let of = |load: &str, figure: &str| {
+        let found = reference.figures.iter().find(|f| f.load == load && f.figure == figure);
+        found.map(|figure| figure.value)
+    };
+    assert_eq!(of("get-20x90", "latency_ms.p99"), Some(3.036));
+    assert_eq!(of("get-50x10", "cpu_total_millicores"), Some(32.98));
+    assert_eq!(of("get-50x90", "memory_total_mib"), Some(1097.17));
+    for wanted in &reference.recomputed {
+        assert_eq!(wanted.against.as_deref(), Some("sidecar"));
+        assert!(wanted.derived.is_of_two_variants());
+    }
+}
+
+fn ambient_of(plan: &Plan) -> (&str, &VariantState) {
+    let variant = plan.variants.iter().find(|variant| variant.name == "ambient").unwrap();
+    (&variant.describes, &variant.state)
+}
+
+#[test]
+fn envoy_stands_in_the_place_of_a_ztunnel_that_was_not_found() {
+    let plan = plan(&ambient_replicas(), &choices());
+    let (describes, state) = ambient_of(&plan);
+    assert_eq!(describes, "a node proxy (Envoy in ztunnel's place) on each node, mTLS strict");
+    let VariantState::Ready(deployment) = state else { panic!("{state:?}") };
+    let ambient = deployment.data_plane.ambient().unwrap();
+    assert_eq!((&ambient.proxy, ambient.waypoint), (&NodeProxy::Envoy, false));
+}
+
+#[test]
+fn a_ztunnel_that_was_found_stands_on_the_nodes_unless_the_study_asks_for_envoy() {
+    let found = Choices { ztunnel: Some("/opt/ztunnel".into()), ..choices() };
+    let with_ztunnel = plan(&ambient_replicas(), &found);
+    let (describes, state) = ambient_of(&with_ztunnel);
+    assert_eq!(describes, "a node proxy (ztunnel) on each node, mTLS strict");
+    let VariantState::Ready(deployment) = state else { panic!("{state:?}") };
+    let proxy = NodeProxy::Ztunnel { binary: "/opt/ztunnel".into() };
+    assert_eq!(deployment.data_plane.ambient().unwrap().proxy, proxy);
+    let mut study = ambient_replicas();
+    let ambient = study.variants["ambient"].ambient.as_mut().unwrap();
+    (ambient.proxy, ambient.waypoint) = (study::NodeProxy::Envoy, true);
+    let with_envoy = plan(&study, &found);
+    let (describes, _) = ambient_of(&with_envoy);
+    assert_eq!(
+        describes,
+        "a node proxy (Envoy in ztunnel's place) on each node, and a waypoint (Envoy), mTLS strict"
+    );
+}
+
+#[test]
+fn a_study_that_asks_for_ztunnel_skips_the_variant_without_one() {
+    let mut study = ambient_replicas();
+    study.variants["ambient"].ambient.as_mut().unwrap().proxy = study::NodeProxy::Ztunnel;
+    let without = plan(&study, &choices());
+    let (_, state) = ambient_of(&without);
+    let reason = "no ztunnel was found: ZTUNNEL is not set, and PATH has none".to_owned();
+    assert_eq!(*state, VariantState::Skipped(reason));
+    assert_eq!(measured(&without), ["bare", "bare (again)", "sidecar"]);
+}
+
+#[test]
+fn what_stands_already_is_not_brought_up_once_more_for_the_rest_of_a_run() {
+    let plan = plan(&ambient_replicas(), &choices());
+    let course: Vec<f64> = plan.course(&plan.trials).map(|budget| budget.total_s()).collect();
+    assert_eq!(course.len(), plan.trials.len());
+    let whole_s = plan.trials_s(&plan.trials);
+    assert!((course.last().unwrap() - whole_s).abs() < 1e-9);
+    // The second load of the first environment: a trial, and no bring-up.
+    let second_s = course[1] - course[0];
+    assert!(second_s < course[0] - 1.0 && second_s >= 1.4, "{course:?}");
+}
+
+#[test]
+fn the_listing_of_a_sweep_is_its_matrix_and_its_order_and_each_text_once() {
+    let mut plan = plan(&ambient_replicas(), &choices());
+    plan.reference = None;
+    let sidecar = |pod: usize| file(&format!("nginx-{pod}.envoy.yaml"), "admin: {}\n");
+    let gateway = || file("gateway.envoy.yaml", "listeners: []\n");
+    let rendered = [
+        ("bare".to_owned(), vec![gateway()]),
+        ("sidecar".to_owned(), [gateway()].into_iter().chain((1..=90).map(sidecar)).collect()),
+        ("ambient".to_owned(), vec![gateway(), file("node-1.envoy.yaml", "node: {}\n")]),
+    ];
+    let listing = listing(&plan, &rendered);
+    assert!(listing.lines().count() < 100, "{} lines", listing.lines().count());
+    insta::assert_snapshot!(listing);
 }

@@ -26,6 +26,18 @@ pub enum Warning {
         /// The blocks that it asks for.
         blocks: u32,
     },
+    /// An agent is there and traces nothing.
+    #[error(
+        "line {line}: with `{setting}` the agent of {variant} traces nothing; remove it to measure tracing"
+    )]
+    Untraced {
+        /// Line of the file, from 1.
+        line: usize,
+        /// The variant.
+        variant: String,
+        /// The setting, as `name: value`.
+        setting: String,
+    },
 }
 
 /// One thing that is wrong, and where.

@@ -35,6 +35,7 @@ pub const COLLECTOR_PORT: u16 = 4318;
 /// The studies that toll brings along: name and text of the file.
 pub fn builtin() -> &'static [(&'static str, &'static str)] {
     &[
+        ("ambient-replicas", include_str!("../../../../studies/ambient-replicas.yaml")),
         ("customer-360", include_str!("../../../../studies/customer-360.yaml")),
         ("mesher", include_str!("../../../../studies/mesher.yaml")),
         ("petclinic-agent", include_str!("../../../../studies/petclinic-agent.yaml")),
@@ -78,7 +79,8 @@ fn read_into(
     faults.extend(
         nonsense.filter(|found| mended.is_written(found)).map(|found| found.located(&root)),
     );
-    let warnings = few_blocks(&study, &root, text);
+    let mut warnings = few_blocks(&study, &root, text);
+    warnings.extend(untraced(&study, &root, text));
     Some((study, warnings))
 }
 
@@ -112,6 +114,36 @@ fn few_blocks(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
         Some(Warning::FewBlocks { line, blocks })
     };
     written.into_iter().filter_map(warning).collect()
+}
+
+/// Settings with which an agent is there and traces nothing: its cost would not be that of tracing.
+const NO_TRACING: [(&str, &str); 5] = [
+    ("otel.sdk.disabled", "true"),
+    ("otel.javaagent.enabled", "false"),
+    ("otel.traces.exporter", "none"),
+    ("otel.traces.sampler", "always_off"),
+    ("plugin.observability.global.tracing.enabled", "false"),
+];
+
+/// The warnings about agents that trace nothing.
+fn untraced(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
+    let mut found = Vec::new();
+    for (variant, written) in &study.variants {
+        let Some(agent) = &written.java_agent else { continue };
+        let (JavaAgent::OpenTelemetry { settings } | JavaAgent::EaseAgent { settings, .. }) = agent;
+        let off = settings.iter().map(|(name, value)| (name, value.to_string()));
+        let off = off.filter(|(name, value)| NO_TRACING.contains(&(name.as_str(), value.as_str())));
+        let at = Pointer::to(&["variants", variant.as_str(), "java_agent", "settings"]);
+        found.extend(off.filter_map(|(name, value)| {
+            let line = text[..root.at(&at.child(name))?.span.start].lines().count();
+            Some(Warning::Untraced {
+                line,
+                variant: variant.to_string(),
+                setting: format!("{name}: {value}"),
+            })
+        }));
+    }
+    found
 }
 
 impl Mended {

@@ -427,6 +427,18 @@ fn a_study_of_agents_is_read_without_warning() {
 }
 
 #[test]
+fn an_agent_that_is_told_to_trace_nothing_is_warned_of_with_its_line() {
+    for setting in ["otel.sdk.disabled: true", "otel.traces.exporter: none"] {
+        let text = replaced(TRACED, "otel.jmx.enabled: false", setting);
+        let (_, warnings) = read("traced.yaml", &text, &no_environment).unwrap();
+        let setting = setting.to_owned();
+        assert_eq!(warnings, [Warning::Untraced { line: 17, variant: "agent".into(), setting }]);
+    }
+    let sdk = replaced(TRACED, "otel.jmx.enabled: false", "otel.sdk.disabled: false");
+    assert_eq!(read("traced.yaml", &sdk, &no_environment).unwrap().1, []);
+}
+
+#[test]
 fn a_jar_whose_variable_is_not_set_is_kept_with_its_reason() {
     let study = traced();
     let Some(JavaAgent::EaseAgent { jar, .. }) = &study.variants["easeagent"].java_agent else {
