@@ -5,7 +5,7 @@ use crate::analysis::findings::{HeldOut, ScaledQuantity};
 use crate::analysis::scaling::QUANTITIES;
 
 use super::content::section;
-use super::figures::{Quantity, Scale, change, rounded};
+use super::figures::{Quantity, Scale, change, verbatim};
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::terminal;
 use super::wording::interval;
@@ -32,7 +32,7 @@ fn of(answer: &Capacity) -> Section {
         answer.pods,
         if answer.pods == 1 { "pod" } else { "pods" },
         answer.service,
-        rounded(answer.rate_per_s)
+        verbatim(answer.rate_per_s)
     );
     let mut pieces = vec![Piece::Text(rests_on(answer)), Piece::Table(table(answer))];
     pieces.extend(notes(answer).into_iter().map(Piece::Text));
@@ -47,7 +47,7 @@ fn rests_on(answer: &Capacity) -> String {
         "From {}: {} pods at {} requests/s, {blocks} {}.",
         answer.run,
         list(measured.pods.iter().map(ToString::to_string).collect()),
-        list(measured.rates_per_s.iter().copied().map(rounded).collect()),
+        list(measured.rates_per_s.iter().copied().map(verbatim).collect()),
         if blocks == 1 { "block" } else { "blocks" }
     )
 }

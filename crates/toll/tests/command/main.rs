@@ -7,6 +7,7 @@
 
 mod bad_input;
 mod broken_path;
+mod capacity;
 mod clean_up;
 mod full_disk;
 mod left_behind;

@@ -7,12 +7,26 @@ use crate::analysis::fixture::replicas::{Costs, TRUTH, Truth, ambient_replicas};
 use crate::plan::{Release, VariantState};
 use crate::store::RunRecord;
 
-fn scaling_of<'a>(found: &'a Findings, variant: &str, quantity: ScaledQuantity) -> &'a Scaling {
+/// What this module finds in a run.
+struct Found {
+    scalings: Vec<Scaling>,
+    crossings: Vec<Crossing>,
+}
+
+fn costs(run: &RunRecord) -> Found {
+    let valid = crate::analysis::valid(run);
+    let Some(sweep) = Sweep::of(run, &valid) else {
+        return Found { scalings: vec![], crossings: vec![] };
+    };
+    Found { scalings: scalings(&run.plan, &sweep), crossings: crossings(&run.plan, &sweep) }
+}
+
+fn scaling_of<'a>(found: &'a Found, variant: &str, quantity: ScaledQuantity) -> &'a Scaling {
     let of = |s: &&Scaling| s.variant == variant && s.quantity == quantity;
     found.scalings.iter().find(of).expect("it is fitted")
 }
 
-fn crossings_in(found: &Findings, quantity: ScaledQuantity) -> Vec<&Crossing> {
+fn crossings_in(found: &Found, quantity: ScaledQuantity) -> Vec<&Crossing> {
     found.crossings.iter().filter(|c| c.quantity == quantity).collect()
 }
 
@@ -39,7 +53,7 @@ fn without(dropped: impl Fn(&crate::store::TrialRecord) -> bool) -> RunRecord {
 
 #[test]
 fn every_variant_has_the_costs_that_it_was_given() {
-    let found = findings(&ambient_replicas());
+    let found = costs(&ambient_replicas());
     for Truth { variant, memory, cpu, .. } in TRUTH {
         assert_costs(scaling_of(&found, variant, ScaledQuantity::Memory), memory, [6.0, 0.2, 0.3]);
         assert_costs(scaling_of(&found, variant, ScaledQuantity::Cpu), cpu, [1.0, 0.02, 0.03]);
@@ -48,7 +62,7 @@ fn every_variant_has_the_costs_that_it_was_given() {
 
 #[test]
 fn added_latency_is_what_lies_above_the_baseline() {
-    let found = findings(&ambient_replicas());
+    let found = costs(&ambient_replicas());
     let [bare, sidecar, _] = TRUTH;
     let added = scaling_of(&found, "sidecar", ScaledQuantity::AddedP50);
     let per_pod = sidecar.p50.per_pod - bare.p50.per_pod;
@@ -65,7 +79,7 @@ fn added_latency_is_what_lies_above_the_baseline() {
 #[test]
 fn a_percentile_of_a_cell_is_that_of_its_merged_blocks() {
     let run = ambient_replicas();
-    let found = findings(&run);
+    let found = costs(&run);
     let merged = |variant: &str| {
         let of = |t: &&crate::store::TrialRecord| {
             t.trial.arm.variant == variant && t.trial.load == "get-20x90"
@@ -82,7 +96,7 @@ fn a_percentile_of_a_cell_is_that_of_its_merged_blocks() {
 
 #[test]
 fn the_largest_size_is_predicted_from_the_smaller_ones() {
-    let found = findings(&ambient_replicas());
+    let found = costs(&ambient_replicas());
     for (quantity, bar) in [(ScaledQuantity::Memory, 0.10), (ScaledQuantity::Cpu, 0.20)] {
         for Truth { variant, .. } in TRUTH {
             let held_out = &scaling_of(&found, variant, quantity).held_out;
@@ -106,8 +120,8 @@ fn what_the_largest_size_showed_does_not_help_to_predict_it() {
             component.memory.anonymous = toll_lab::Reading::Value(1 << 30);
         }
     }
-    let (sound, spoilt) = (findings(&ambient_replicas()), findings(&run));
-    let predicted = |found: &Findings| {
+    let (sound, spoilt) = (costs(&ambient_replicas()), costs(&run));
+    let predicted = |found: &Found| {
         let scaling = scaling_of(found, "sidecar", ScaledQuantity::Memory);
         scaling.held_out.iter().map(|cell| cell.predicted).collect::<Vec<_>>()
     };
@@ -120,14 +134,14 @@ fn two_sizes_make_a_line_and_leave_none_to_hold_out() {
     let large = |load: &str| load.ends_with("x50") || load.ends_with("x90");
     let mut run = without(|trial| large(&trial.trial.load));
     run.plan.loads.retain(|load| !large(&load.name));
-    let found = findings(&run);
+    let found = costs(&run);
     assert_holds(scaling_of(&found, "sidecar", ScaledQuantity::Memory).per_pod, 20.0, 1.0);
     assert!(found.scalings.iter().all(|scaling| scaling.held_out.is_empty()));
 }
 
 #[test]
 fn sidecar_and_ambient_cost_the_same_where_their_lines_meet() {
-    let found = findings(&ambient_replicas());
+    let found = costs(&ambient_replicas());
     let memory = crossings_in(&found, ScaledQuantity::Memory);
     assert_eq!(memory.iter().map(|c| c.rate_per_s).collect::<Vec<_>>(), [Some(20.0), Some(50.0)]);
     for crossing in memory {
@@ -144,7 +158,7 @@ fn sidecar_and_ambient_cost_the_same_where_their_lines_meet() {
 
 #[test]
 fn what_is_in_every_variant_crosses_none() {
-    let found = findings(&ambient_replicas());
+    let found = costs(&ambient_replicas());
     let named = |c: &Crossing| [c.below.clone(), c.above.clone()];
     assert!(!found.crossings.is_empty());
     assert!(!found.crossings.iter().flat_map(named).any(|name| name == "bare"));
@@ -162,7 +176,7 @@ fn variants_whose_pods_cost_the_same_have_no_crossing() {
     }
     run.trials.retain(|t| t.trial.arm.variant != "ambient");
     run.trials.extend(copies);
-    let found = findings(&run);
+    let found = costs(&run);
     assert!(crossings_in(&found, ScaledQuantity::Memory).is_empty(), "{:?}", found.crossings);
 }
 
@@ -170,14 +184,14 @@ fn variants_whose_pods_cost_the_same_have_no_crossing() {
 fn a_load_beside_the_sweep_does_not_bend_the_lines() {
     let beside = |load: &str| load.starts_with("wake-up");
     let alone = without(|trial| beside(&trial.trial.load));
-    assert_eq!(findings(&ambient_replicas()).scalings, findings(&alone).scalings);
+    assert_eq!(costs(&ambient_replicas()).scalings, costs(&alone).scalings);
 }
 
 #[test]
 fn without_a_swept_rate_there_is_no_cost_of_a_request() {
     let mut run = without(|trial| trial.trial.load.starts_with("get-50x"));
     run.plan.loads.retain(|load| !load.name.starts_with("get-50x"));
-    let found = findings(&run);
+    let found = costs(&run);
     let memory = scaling_of(&found, "sidecar", ScaledQuantity::Memory);
     assert_eq!(memory.per_request, None);
     assert_holds(memory.per_pod, 20.0, 0.3);
@@ -186,25 +200,25 @@ fn without_a_swept_rate_there_is_no_cost_of_a_request() {
 
 #[test]
 fn a_run_without_a_sweep_has_no_costs_of_pods() {
-    let found = findings(&crate::analysis::fixture::customer_360());
+    let found = costs(&crate::analysis::fixture::customer_360());
     assert!(found.scalings.is_empty() && found.crossings.is_empty());
     let mut closed = ambient_replicas();
     for load in &mut closed.plan.loads {
         load.release = Release::Closed { connections: 5 };
     }
-    assert!(findings(&closed).scalings.is_empty());
+    assert!(costs(&closed).scalings.is_empty());
 }
 
 #[test]
 fn a_variant_that_was_skipped_or_never_measured_has_no_line() {
     let mut run = without(|trial| trial.trial.arm.variant == "ambient");
-    let variants = |found: &Findings| -> Vec<String> {
+    let variants = |found: &Found| -> Vec<String> {
         let memory = |s: &&Scaling| s.quantity == ScaledQuantity::Memory;
         found.scalings.iter().filter(memory).map(|s| s.variant.clone()).collect()
     };
-    assert_eq!(variants(&findings(&run)), ["bare", "sidecar"]);
+    assert_eq!(variants(&costs(&run)), ["bare", "sidecar"]);
     run.plan.variants[1].state = VariantState::Skipped("no Envoy".into());
-    assert_eq!(variants(&findings(&run)), ["bare"]);
+    assert_eq!(variants(&costs(&run)), ["bare"]);
 }
 
 #[test]
@@ -213,17 +227,17 @@ fn an_invalid_trial_takes_no_part() {
     let spoilt = run.trials.iter_mut().find(|t| t.trial.load == "get-20x90").unwrap();
     spoilt.verdict.invalid = vec!["crashed".into()];
     spoilt.samples.clear();
-    let of = |found: &Findings| {
+    let of = |found: &Found| {
         let scaling = scaling_of(found, "bare", ScaledQuantity::Memory);
         scaling.points.iter().map(|p| p.measured.blocks).collect::<Vec<_>>()
     };
-    assert_eq!(of(&findings(&ambient_replicas())), [5; 8]);
-    assert_eq!(of(&findings(&run)), [5, 5, 5, 4, 5, 5, 5, 5]);
+    assert_eq!(of(&costs(&ambient_replicas())), [5; 8]);
+    assert_eq!(of(&costs(&run)), [5, 5, 5, 4, 5, 5, 5, 5]);
 }
 
 #[test]
 fn one_block_gives_a_line_all_the_same() {
-    let found = findings(&without(|trial| trial.trial.block > 1));
+    let found = costs(&without(|trial| trial.trial.block > 1));
     let memory = scaling_of(&found, "sidecar", ScaledQuantity::Memory);
     assert_eq!(memory.per_pod.blocks, 1);
     assert!((memory.per_pod.value - 20.0).abs() < 0.5);
@@ -233,7 +247,7 @@ fn one_block_gives_a_line_all_the_same() {
 fn findings_of_a_sweep_survive_their_json() {
     let found = findings(&ambient_replicas());
     let text = serde_json::to_string(&found).unwrap();
-    assert!(!text.contains("null,\"low\"") && !found.crossings.is_empty());
+    assert!(!found.scalings.is_empty() && !found.crossings.is_empty());
     let again: Findings = serde_json::from_str(&text).unwrap();
     assert_eq!((again.scalings, again.crossings), (found.scalings, found.crossings));
 }

@@ -1,1 +1,40 @@
-//! x
+//! What a person reads of a fleet.
+
+use super::*;
+use crate::analysis::capacity::{Question, capacity as ask};
+use crate::analysis::fixture::replicas::ambient_replicas;
+
+fn answer(pods: usize, extrapolate: bool) -> Capacity {
+    ask(&ambient_replicas(), &Question { pods, rate_per_s: 30.0, extrapolate }).unwrap()
+}
+
+#[test]
+fn the_answer_fits_80_columns() {
+    let text = capacity(&answer(40, false), 80, false);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn every_extrapolated_figure_is_marked_and_the_mark_explained() {
+    let text = capacity(&answer(180, true), 80, false);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let rows = ["  bare ", "  sidecar ", "  ambient "];
+    let figures: Vec<&str> =
+        text.lines().filter(|line| rows.iter().any(|row| line.starts_with(row))).collect();
+    assert_eq!(figures.len(), 10);
+    assert!(figures.iter().all(|line| line.contains(" * ")), "{text}");
+    assert!(text.contains("* Outside of what was measured: 180 pods are 2.0 times the largest"));
+    assert!(!capacity(&answer(40, false), 80, false).contains('*'));
+}
+
+#[test]
+fn the_json_has_every_digit_and_the_cells_behind_the_error() {
+    let answer = answer(40, false);
+    let json: serde_json::Value = serde_json::from_str(&capacity_json(&answer)).unwrap();
+    let memory = &json["variants"][1]["predictions"][0];
+    assert_eq!(memory["quantity"], "memory");
+    assert_eq!(memory["predicted"]["value"], answer.variants[1].predictions[0].predicted.value);
+    assert_eq!(memory["held_out"][0]["fitted_on"], serde_json::json!([1, 10, 50]));
+    assert_eq!(json["measured"]["pods"], serde_json::json!([1, 10, 50, 90]));
+}
