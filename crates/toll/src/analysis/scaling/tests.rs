@@ -188,6 +188,19 @@ fn a_load_beside_the_sweep_does_not_bend_the_lines() {
 }
 
 #[test]
+fn only_cells_of_one_load_on_as_many_nodes_make_a_plane() {
+    let mut run = ambient_replicas();
+    for load in run.plan.loads.iter_mut().filter(|load| load.name.ends_with("x90")) {
+        load.cell.as_mut().unwrap().nodes = Some(2);
+    }
+    for load in run.plan.loads.iter_mut().filter(|load| load.name.ends_with("x50")) {
+        load.cell.as_mut().unwrap().load = "another".into();
+    }
+    let valid = crate::analysis::valid(&run);
+    assert_eq!(Sweep::of(&run, &valid).unwrap().sizes(), [1, 10]);
+}
+
+#[test]
 fn without_a_swept_rate_there_is_no_cost_of_a_request() {
     let mut run = without(|trial| trial.trial.load.starts_with("get-50x"));
     run.plan.loads.retain(|load| !load.name.starts_with("get-50x"));
