@@ -1,8 +1,8 @@
 //! Every statistic against figures that others published.
 
 use toll_stats::{
-    Error, Estimate, Level, least_squares, mean, median, paired_difference, paired_ratio, quantile,
-    sen_slope, trend,
+    Error, Estimate, Level, jackknife, least_squares, mean, median, paired_difference,
+    paired_ratio, quantile, sen_slope, trend,
 };
 
 /// Hours of sleep that two drugs gave ten patients: Student, "The probable error of a mean",
@@ -199,4 +199,39 @@ fn one_wild_value_does_not_move_the_median_slope() {
     // Helsel and Hirsch, "Statistical methods in water resources", USGS 2002, section 10.1: 21 slopes, median 1.
     let slope = sen_slope(&[over_time(&[1.0, 2.0, 3.0, 4.0, 5.0, 16.0, 7.0])]).unwrap();
     assert_near(slope, 1.0, 1e-12);
+}
+
+/// Differences of hormone levels in eight patients, new less old patch and old less no patch: Efron and Tibshirani,
+/// "An introduction to the bootstrap", 1993, table 10.1.
+const PATCHES: [(f64, f64); 8] = [
+    (-1200.0, 8406.0),
+    (2601.0, 2342.0),
+    (-2705.0, 8187.0),
+    (1982.0, 8459.0),
+    (-1290.0, 4795.0),
+    (351.0, 3516.0),
+    (-638.0, 4796.0),
+    (-2719.0, 10_238.0),
+];
+
+#[test]
+fn the_jackknife_of_a_ratio_of_sums_is_that_of_the_book() {
+    let ratio = |patients: &[(f64, f64)]| {
+        let (new, old): (Vec<f64>, Vec<f64>) = patients.iter().copied().unzip();
+        new.iter().sum::<f64>() / old.iter().sum::<f64>()
+    };
+    let without = |left_out: usize| {
+        let mut kept = PATCHES.to_vec();
+        kept.remove(left_out);
+        ratio(&kept)
+    };
+    let without: Vec<f64> = (0..PATCHES.len()).map(without).collect();
+    let estimate = jackknife(ratio(&PATCHES), &without, Level::P95).unwrap();
+    assert_near(estimate.value, -0.0713, 0.000_05);
+    // Its bias is 0.0080 there (section 10.6); equation 11.5 gives a standard error of 0.1055.
+    let mean_without = without.iter().sum::<f64>() / 8.0;
+    assert_near(7.0 * (mean_without - estimate.value), 0.0080, 0.000_05);
+    let t_of_seven = 2.364_624;
+    assert_near(estimate.half_width() / t_of_seven, 0.1055, 0.000_05);
+    assert_near(estimate.high - estimate.value, estimate.value - estimate.low, 1e-12);
 }

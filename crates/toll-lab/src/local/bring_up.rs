@@ -59,18 +59,6 @@ impl LocalEnvironment {
         }
     }
 
-    /// What `program` prints when it runs in `place` with `script` on its stdin.
-    pub(super) fn tool(
-        &self,
-        program: &'static str,
-        args: &[&str],
-        pod: &str,
-        place: &Place,
-        script: &str,
-    ) -> Result<String, LabError> {
-        Tool { launcher: &self.launcher, program, args }.run(pod, place, script)
-    }
-
     /// Redirects first: a connection made before them would bypass the sidecar for its whole life.
     pub(super) fn make_proxies(&mut self) -> Result<(), LabError> {
         self.plans = proxy_plans(&self.deployment, &self.topology, &self.folder)?;

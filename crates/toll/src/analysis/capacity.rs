@@ -164,7 +164,7 @@ impl std::fmt::Display for Outside {
 /// # Errors
 /// When the run does not know, or the question lies outside of what it measured.
 pub fn capacity(run: &RunRecord, question: &Question) -> Result<Capacity, CapacityError> {
-    let valid = super::counted(run).collect::<Vec<_>>();
+    let valid = super::valid(run);
     let no_sweep = || CapacityError::NoSweep { run: run.name.clone() };
     let sweep = Sweep::of(run, &valid).ok_or_else(no_sweep)?;
     let measured = MeasuredBox { pods: sweep.sizes(), rates_per_s: sweep.rates() };

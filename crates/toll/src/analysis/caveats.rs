@@ -7,7 +7,7 @@ use toll_lab::{DataPlane, Deployment, PodMetrics, Reading, ServiceSpans};
 use super::accounts::{CpuAccount, Owner, measured_window};
 use super::effects;
 use super::findings::{
-    HeapTrend, LoadFindings, Metric, ProofSummary, Regime, SpanCosts, VariantLoad, View,
+    HeapTrend, LoadFindings, Metric, ProofSummary, Regime, SpanCosts, TopTotal, VariantLoad, View,
 };
 use super::regime;
 use super::summary::fastest_calibration;
@@ -16,6 +16,10 @@ use crate::store::{Mark, RunRecord, TrialRecord};
 
 /// Blocks below which intervals are too wide to lean on (METHOD.md rule 3).
 const ENOUGH_BLOCKS: usize = 5;
+/// Requests beyond a percentile below which it is that of a few requests (as for curves of latency).
+const ENOUGH_BEYOND: f64 = 10.0;
+/// What rounding up every pod adds, as a multiple of what was counted, worth a warning.
+const NOTABLE_ROUNDING: f64 = 1.25;
 /// At an equal rate, throughputs that differ by more are not the same load (METHOD.md rule 2).
 const SAME_RATE: f64 = 0.02;
 /// Share of stolen CPU time worth a warning.
@@ -49,7 +53,9 @@ pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<String> {
     warnings.extend(missing_trials(run));
     warnings.extend(started_once(run));
     warnings.extend(drifts(run));
-    warnings.extend(loads.iter().flat_map(few_blocks));
+    warnings.extend(few_blocks(loads));
+    warnings.extend(few_requests(run, loads));
+    warnings.extend(rounded_up(loads));
     warnings.extend(loads.iter().filter_map(unequal_rates));
     warnings.extend(not_carried(run));
     warnings.extend(loads.iter().flat_map(|load| regimes(load, &run.plan.baseline)));
@@ -141,17 +147,61 @@ fn started_once(run: &RunRecord) -> Option<String> {
     })
 }
 
-fn few_blocks(load: &LoadFindings) -> Vec<String> {
-    load.variants
-        .iter()
-        .filter(|variant| variant.trials < ENOUGH_BLOCKS)
-        .map(|variant| {
-            format!(
-                "{}: valid trials of {}: {}; below {ENOUGH_BLOCKS} blocks intervals are wide",
-                load.name, variant.variant, variant.trials
-            )
-        })
-        .collect()
+/// Loads of which variants have few valid trials, those with the same numbers together.
+fn few_blocks(loads: &[LoadFindings]) -> Vec<String> {
+    let mut alike: Vec<(Vec<String>, Vec<&str>)> = Vec::new();
+    for load in loads {
+        let few = load.variants.iter().filter(|variant| variant.trials < ENOUGH_BLOCKS);
+        let few: Vec<String> =
+            few.map(|variant| format!("{} {}", variant.variant, variant.trials)).collect();
+        match alike.iter_mut().find(|(known, _)| *known == few) {
+            Some((_, names)) => names.push(&load.name),
+            None => alike.push((few, vec![&load.name])),
+        }
+    }
+    let sentence = |(few, names): (Vec<String>, Vec<&str>)| {
+        format!(
+            "{}: valid trials: {}; below {ENOUGH_BLOCKS} blocks intervals are wide",
+            names.join(", "),
+            few.join(", ")
+        )
+    };
+    alike.into_iter().filter(|(few, _)| !few.is_empty()).map(sentence).collect()
+}
+
+/// Loads of so few requests that their 99th percentile is about the slowest of them.
+fn few_requests(run: &RunRecord, loads: &[LoadFindings]) -> Option<String> {
+    let beyond = |name: &str| {
+        let of_load = run.trials.iter().filter(|t| t.trial.load == name);
+        let valid = of_load.filter(|t| t.verdict.invalid.is_empty() && !t.trial.arm.again);
+        let mut answered: BTreeMap<&str, u64> = BTreeMap::new();
+        for t in valid {
+            let done = t.load.as_ref().map_or(0, |load| load.measure.latency.count());
+            *answered.entry(&t.trial.arm.variant).or_default() += done;
+        }
+        answered.into_values().min().map(|fewest| fewest as f64 * 0.01)
+    };
+    let few = loads.iter().filter_map(|load| Some((load.name.as_str(), beyond(&load.name)?)));
+    let few: Vec<(&str, f64)> = few.filter(|(_, beyond)| *beyond < ENOUGH_BEYOND).collect();
+    let fewest = few.iter().map(|(_, beyond)| *beyond).reduce(f64::min)?;
+    let names: Vec<&str> = few.iter().map(|(name, _)| *name).collect();
+    Some(format!(
+        "{}: p99 rests on fewer than {ENOUGH_BEYOND:.0} requests beyond it in all blocks of a variant, at the fewest on {}: it is about the slowest request, and its interval is wide; a longer duration helps",
+        names.join(", "),
+        fewest.ceil()
+    ))
+}
+
+/// What `kubectl top pods` would show where rounding every pod up makes the most of little.
+fn rounded_up(loads: &[LoadFindings]) -> Option<String> {
+    let totals = loads.iter().flat_map(|load| load.top_totals.iter().map(move |top| (load, top)));
+    let ratio = |top: &TopTotal| top.shown_millicores.value / top.counted_millicores.value;
+    let notable = totals.filter(|(_, top)| ratio(top) > NOTABLE_ROUNDING);
+    let (load, top) = notable.max_by(|(_, one), (_, other)| ratio(one).total_cmp(&ratio(other)))?;
+    Some(format!(
+        "{}: `kubectl top pods` would show {:.0}m for the {} pods of {}, by counters it is {:.1}m: every pod is rounded up to 1m; no figure here comes from that view",
+        load.name, top.shown_millicores.value, top.pods, top.variant, top.counted_millicores.value
+    ))
 }
 
 fn unequal_rates(load: &LoadFindings) -> Option<String> {

@@ -108,7 +108,7 @@ pub fn over_blocks(trials: &[&TrialRecord]) -> Vec<(Metric, Estimate)> {
         Metric::Throughput,
         Metric::Memory,
     ];
-    let latency = Merged::of_trials(trials, merged::latency);
+    let latency = Merged::of_trials(trials, merged::of_latency);
     let over_blocks = |metric: Metric| match percentile(metric) {
         Some(quantile) => latency.as_ref()?.quantile(quantile).estimate(),
         None => mean_observed(trials, |trial| observe(trial, metric)),
@@ -236,7 +236,7 @@ struct Compared {
 impl<'a> Versus<'a> {
     /// Over the blocks that have both.
     pub fn new(baseline: &'a [&'a TrialRecord], variant: &'a [&'a TrialRecord]) -> Self {
-        let latency = Merged::of_arms([baseline, variant], merged::latency);
+        let latency = Merged::of_arms([baseline, variant], merged::of_latency);
         Self { baseline, variant, latency }
     }
 
@@ -267,9 +267,12 @@ impl<'a> Versus<'a> {
         self.percentiles(quantile)?.ratio.map(estimate)
     }
 
-    /// The largest difference that this pair leaves possible, when both arms are the baseline.
+    /// The largest difference that this pair leaves possible, when both arms are the baseline; no less than what the
+    /// histograms can tell.
     pub fn noise_floor(&self, metric: Metric) -> Option<f64> {
-        self.compared(metric).map(|compared| toll_stats::noise_floor(&compared.difference))
+        let Compared { baseline, difference, .. } = self.compared(metric)?;
+        let told = percentile(metric).map_or(0.0, |_| merged::RESOLUTION * baseline);
+        Some(toll_stats::noise_floor(&difference).max(told))
     }
 
     /// What the variant changed; `None` with fewer than two pairs.

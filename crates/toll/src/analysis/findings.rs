@@ -145,10 +145,10 @@ pub enum Metric {
     Memory,
 }
 
-/// A mean over blocks with its interval.
+/// A figure over blocks with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The mean over blocks, in the metric's unit (or a plain ratio).
+    /// The figure, mostly a mean over blocks, in the metric's unit (or a plain ratio).
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,
@@ -167,7 +167,7 @@ pub struct VariantLoad {
     pub variant: String,
     /// Valid trials behind these numbers.
     pub trials: usize,
-    /// Mean over blocks of each metric.
+    /// Each metric over blocks: percentiles of their merged histogram, else their mean.
     pub metrics: Vec<(Metric, Estimate)>,
     /// Latency by quantile, from p1 to as far as the samples carry: merged histogram, and the lowest and highest block.
     pub latency_curve: Vec<CurvePoint>,
@@ -209,10 +209,10 @@ pub struct CurvePoint {
 /// What one component costs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComponentCost {
-    /// `client`, `client sidecar`, `load generator`, `toll`, `unattributed`.
+    /// `client`, `client sidecar`, `nginx (90 pods)`, `nginx sidecars (90)`, `load generator`, `unattributed`, ...
     pub component: String,
-    /// Which group it belongs to: `application`, `sidecar`, `gateway`, `database`, `load_generator`, `harness`,
-    /// `unattributed`.
+    /// Which group it belongs to: `application`, `sidecar`, `node_proxy`, `waypoint`, `gateway`, `database`,
+    /// `collector`, `load_generator`, `harness`, `unattributed`.
     pub role: String,
     /// Mean over blocks: microseconds per request, or thousandths of a core.
     pub cost: Estimate,
@@ -374,7 +374,7 @@ pub enum ResourceGroup {
     ColumnSums,
 }
 
-/// What a group used in one variant; absent where a reading is missing.
+/// What a group used in one variant; absent where a reading is missing, or where the variant has no such group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResourceUse {
     /// The variant.
@@ -510,9 +510,10 @@ pub struct ServiceTimeCurve {
     pub variant: String,
     /// Load, requests per second, median service time in microseconds; by rate.
     pub points: Vec<(String, f64, Estimate)>,
-    /// Service time at the highest rate minus that at the lowest, paired within blocks, microseconds.
+    /// Service time at the highest rate minus that at the lowest, paired within blocks, microseconds: below zero where
+    /// requests at the low rate had to wake something up.
     pub fall: Option<Estimate>,
-    /// By how much more it falls than the baseline's: what of the fall is the variant's own; absent for the baseline.
+    /// `fall` minus that of the baseline: what of it is the variant's own; absent for the baseline.
     pub own_fall: Option<Estimate>,
 }
 
@@ -648,11 +649,12 @@ pub struct SidecarCost {
 pub struct Attribution {
     /// The variant, held against the baseline.
     pub variant: String,
-    /// Every component of either arm: gateway, application, sidecars, database, then what is not counted.
+    /// Every component of either arm: gateway, application, sidecars, node proxies, waypoint, database, then what is
+    /// not counted.
     pub parts: Vec<AttributedCost>,
     /// The same summed up by role; only roles with several components.
     pub subtotals: Vec<AttributedCost>,
-    /// Sum of gateway, application, sidecars and database: the CPU per request that is compared.
+    /// Sum of all but what is not counted: the CPU per request that is compared.
     pub counted: Option<AttributedCost>,
     /// The same with what no component owns: what the shares are of.
     pub whole: Option<AttributedCost>,
@@ -682,7 +684,7 @@ pub struct PodRow {
     pub pod: String,
     /// Its group (namespace); empty for a total.
     pub group: String,
-    /// `application`, `database`, `gateway`, or `total` for all pods but the gateways.
+    /// `application`, `database`, `node_proxy`, `waypoint`, `gateway`, or `total` for all pods but the gateways.
     pub role: String,
     /// One a variant that has the pod, the baseline first.
     pub uses: Vec<PodUse>,
@@ -720,9 +722,9 @@ pub struct Effect {
     pub against: Option<String>,
     /// What is compared.
     pub metric: Metric,
-    /// Mean of the baseline in the paired blocks.
+    /// The baseline in the paired blocks: a percentile of their merged histogram, else their mean.
     pub baseline: f64,
-    /// Mean of the variant in the paired blocks.
+    /// The variant in the paired blocks, in the same way.
     pub value: f64,
     /// variant - baseline.
     pub difference: Estimate,

@@ -1,9 +1,9 @@
-//! The latency curve of a variant: that of its blocks' histograms merged (METHOD.md rule 3).
+//! Latency figures of trials, and the merged curve over blocks. Percentiles come from merged histograms and
+//! are never averaged within a variant's curve (METHOD.md rule 3).
 
 use toll_load::Histogram;
 
 use super::findings::CurvePoint;
-use super::merged::merge;
 
 /// A quantile is drawn only while at least this many samples lie beyond it.
 const SAMPLES_BEYOND: f64 = 10.0;
@@ -15,7 +15,7 @@ const QUANTILES: [f64; 19] = [
 
 /// The curve of all blocks together, with the lowest and the highest block at each quantile.
 pub fn curve(blocks: &[&Histogram]) -> Vec<CurvePoint> {
-    let Some(merged) = merge(blocks) else { return vec![] };
+    let Some(merged) = merged(blocks) else { return vec![] };
     let samples = merged.count() as f64;
     QUANTILES
         .into_iter()
@@ -30,4 +30,14 @@ pub fn curve(blocks: &[&Histogram]) -> Vec<CurvePoint> {
             }
         })
         .collect()
+}
+
+/// All blocks as one; `None` without a block.
+pub fn merged(blocks: &[&Histogram]) -> Option<Histogram> {
+    let (first, rest) = blocks.split_first()?;
+    let mut merged = (*first).clone();
+    for block in rest {
+        merged.merge(block);
+    }
+    Some(merged)
 }

@@ -8,7 +8,11 @@ use toll_load::{Histogram, PhaseReport};
 use super::LEVEL;
 use super::effects::{estimate, single};
 use super::findings::Estimate;
+use super::latency;
 use crate::store::TrialRecord;
+
+/// Share of a value by which another must differ for histograms of three digits to tell the two apart.
+pub const RESOLUTION: f64 = 1e-3;
 
 /// Histograms of several blocks as one: of all of them, and of all but each.
 pub struct Merged {
@@ -19,7 +23,7 @@ pub struct Merged {
 impl Merged {
     /// `None` without a block.
     pub fn of(blocks: &[&Histogram]) -> Option<Self> {
-        let all = merge(blocks)?;
+        let all = latency::merged(blocks)?;
         let without = blocks.iter().map(|block| without(&all, block)).collect();
         Some(Self { all, without })
     }
@@ -48,11 +52,6 @@ impl Merged {
         merged.try_into().ok()
     }
 
-    /// Values of all blocks.
-    pub fn count(&self) -> u64 {
-        self.all.count()
-    }
-
     /// Microseconds.
     pub fn quantile(&self, quantile: f64) -> Figure {
         let without = self.without.iter().map(|kept| kept.quantile_us(quantile)).collect();
@@ -64,16 +63,8 @@ impl Merged {
 pub type Pick = fn(&PhaseReport) -> &Histogram;
 
 /// Latency, from the intended instant.
-pub fn latency(phase: &PhaseReport) -> &Histogram {
+pub fn of_latency(phase: &PhaseReport) -> &Histogram {
     &phase.latency
-}
-
-/// All of these as one histogram.
-pub fn merge(blocks: &[&Histogram]) -> Option<Histogram> {
-    let (first, rest) = blocks.split_first()?;
-    let mut merged = (*first).clone();
-    rest.iter().for_each(|block| merged.merge(block));
-    Some(merged)
 }
 
 fn without(all: &Histogram, block: &Histogram) -> Histogram {

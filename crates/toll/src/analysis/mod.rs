@@ -46,9 +46,9 @@ const LEVEL: toll_stats::Level = toll_stats::Level::P95;
 /// All that a run found.
 pub fn findings(run: &RunRecord) -> Findings {
     let settled = settled::settled(run);
-    let by_pod: Vec<&TrialRecord> = counted(run).collect();
+    let by_pod = valid(run);
     let run = &groups::by_owner(run);
-    let valid: Vec<&TrialRecord> = counted(run).collect();
+    let valid = valid(run);
     let mut loads: Vec<LoadFindings> =
         run.plan.loads.iter().map(|load| summary::load_findings(run, load, &valid)).collect();
     for load in &mut loads {
@@ -89,8 +89,9 @@ pub fn findings(run: &RunRecord) -> Findings {
 }
 
 /// The trials that count: neither invalid nor of the rehearsal.
-fn counted(run: &RunRecord) -> impl Iterator<Item = &TrialRecord> {
-    run.trials.iter().filter(|t| t.trial.block > 0 && t.verdict.invalid.is_empty())
+fn valid(run: &RunRecord) -> Vec<&TrialRecord> {
+    let counts = |t: &&TrialRecord| t.trial.block > 0 && t.verdict.invalid.is_empty();
+    run.trials.iter().filter(counts).collect()
 }
 
 #[cfg(test)]

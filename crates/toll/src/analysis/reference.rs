@@ -1,7 +1,7 @@
 //! Published figures beside the measured ones. Ratios to the baseline are compared, not absolute values: the
 //! machine is another.
 
-use super::accounts::has_pod;
+use super::accounts::{Owner, has_pod};
 use super::effects::{self, Paired, Versus};
 use super::findings::{Derived, Estimate, Metric, RecomputedRow, ReferenceRow};
 use super::jvm;
@@ -20,6 +20,8 @@ const PERCENTILES: [(&str, f64); 7] = [
     ("p95", 0.95),
     ("p99", 0.99),
 ];
+
+const MIB: f64 = 1024.0 * 1024.0;
 
 /// What figures belong to, and what they need to know.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +44,12 @@ fn percentile(figure: &str) -> Option<f64> {
 /// percentiles, which are those of all trials together.
 fn observe(trial: &TrialRecord, figure: &str, cores: Option<usize>) -> Option<f64> {
     match figure.split_once('.') {
-        None if figure == "throughput_per_s" => effects::throughput(trial),
+        None => match figure {
+            "throughput_per_s" => effects::throughput(trial),
+            "cpu_total_millicores" => cpu_millicores(trial, Owner::is_measured),
+            "memory_total_mib" => memory_total_mib(trial),
+            _ => None,
+        },
         Some(("latency_ms", "mean")) => {
             effects::observe(trial, Metric::LatencyMean).map(|us| us / 1e3)
         }
@@ -163,7 +170,7 @@ impl Pair<'_> {
     /// What the variant shows of the figure of that name, in its unit.
     fn measured(&self, figure: &str, cores: Option<usize>) -> Option<f64> {
         if let Some(quantile) = percentile(figure) {
-            let latency = Merged::of_trials(self.variant, merged::latency)?;
+            let latency = Merged::of_trials(self.variant, merged::of_latency)?;
             return Some(latency.quantile(quantile).all / 1e3);
         }
         let measured = effects::mean_observed(self.variant, |t| observe(t, figure, cores));
@@ -203,6 +210,11 @@ fn in_percent(ratio: Estimate) -> Estimate {
         high: percent(ratio.high),
         ..ratio
     }
+}
+
+/// Anonymous memory of all groups, as in the table of resources: what of the page cache is whose is chance.
+fn memory_total_mib(trial: &TrialRecord) -> Option<f64> {
+    effects::observe(trial, Metric::Memory).map(|bytes| bytes / MIB)
 }
 
 fn cpu_load_percent(trial: &TrialRecord, pod: &str, cores: Option<usize>) -> Option<f64> {

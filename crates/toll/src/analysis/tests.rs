@@ -2,6 +2,7 @@
 
 mod agent;
 mod chain;
+mod sweep;
 
 use toll_lab::{
     Component, ComponentSample, DataPlane, Deployment, HostSample, MemorySample, Proof, Reading,

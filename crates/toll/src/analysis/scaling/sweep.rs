@@ -11,7 +11,7 @@ use toll_stats::{Observation, Regression};
 
 use crate::analysis::accounts::{self, CpuAccount, Owner};
 use crate::analysis::findings::{Estimate, ScaledQuantity};
-use crate::analysis::{LEVEL, effects, merged};
+use crate::analysis::{LEVEL, effects, latency};
 use crate::plan::{Cell, PlannedLoad, Release};
 use crate::store::{RunRecord, TrialRecord};
 
@@ -274,7 +274,7 @@ fn millicores(trial: &TrialRecord) -> Option<f64> {
 fn added_by_block(pairs: &[(&Histogram, &Histogram)], quantile: f64) -> Vec<f64> {
     let figure = |kept: &[(&Histogram, &Histogram)]| {
         let (baseline, variant): (Vec<&Histogram>, Vec<&Histogram>) = kept.iter().copied().unzip();
-        let [baseline, variant] = [baseline, variant].map(|arm| merged::merge(&arm));
+        let [baseline, variant] = [baseline, variant].map(|arm| latency::merged(&arm));
         Some(variant?.quantile_us(quantile) - baseline?.quantile_us(quantile))
     };
     let Some((all, values)) = figure(pairs).zip(toll_stats::pseudo_values(pairs, figure)) else {

@@ -86,7 +86,7 @@ fn a_percentile_of_a_cell_is_that_of_its_merged_blocks() {
         };
         let trials = run.trials.iter().filter(of).filter_map(|t| t.load.as_ref());
         let all: Vec<_> = trials.map(|load| &load.measure.latency).collect();
-        crate::analysis::merged::merge(&all).unwrap().quantile_us(0.99)
+        crate::analysis::latency::merged(&all).unwrap().quantile_us(0.99)
     };
     let added = scaling_of(&found, "ambient", ScaledQuantity::AddedP99);
     let point = added.points.iter().find(|p| p.load == "get-20x90").unwrap();

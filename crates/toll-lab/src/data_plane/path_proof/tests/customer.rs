@@ -88,7 +88,9 @@ impl Graph {
         let window = Window { deployment, traffic, before, after, spans: None };
         match deployment.data_plane {
             DataPlane::Bare | DataPlane::Agent(_) => prove_bare(&window, &self.topology),
-            DataPlane::Sidecar { .. } | DataPlane::Ambient(_) => prove_sidecars(&window, &self.plaintext),
+            DataPlane::Sidecar { .. } | DataPlane::Ambient(_) => {
+                prove_sidecars(&window, &self.plaintext)
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use crate::data_plane::{CallCounters, HboneCounters, ProxyCounters};
 use crate::deployment::{Ambient, DataPlane, Deployment, Mtls, NodeProxy, Program as Plays};
 use crate::fixture::chain;
 use crate::lab::LocalOptions;
-use crate::local::{Isolation, LocalLab, survey};
+use crate::local::{Isolation, LocalLab, survey, tools};
 use crate::parts::{self, Fetch};
 
 const REQUESTS: u64 = 6;
@@ -114,7 +114,8 @@ impl Up {
     fn hbone_peers(&self, pod: &str) -> BTreeSet<String> {
         let place = inside(self.environment.namespace_of(pod).unwrap());
         let args = ["-H", "-t", "-n", "state", "established", "sport = :15008"];
-        let table = self.environment.tool("ss", &args, pod, &place, "").unwrap();
+        let ss = Tool { launcher: &self.environment.launcher, program: "ss", args: &args };
+        let table = ss.run(pod, &place, "").unwrap();
         let peers = table.lines().filter_map(|line| line.split_whitespace().nth(3));
         peers.filter_map(|peer| Some(peer.rsplit_once(':')?.0.to_owned())).collect()
     }
@@ -150,6 +151,7 @@ impl Up {
 
 fn options(isolation: Isolation, folder: &Path, service: PathBuf, envoy: PathBuf) -> LocalOptions {
     LocalOptions {
+        nginx: None,
         isolation: Some(isolation),
         service: vec![service.into()],
         load: vec!["true".into()],

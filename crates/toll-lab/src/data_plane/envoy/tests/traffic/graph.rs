@@ -88,7 +88,9 @@ impl Graph {
             Window { deployment, traffic: &traffic, before: &before, after: &after, spans: None };
         match deployment.data_plane {
             DataPlane::Bare | DataPlane::Agent(_) => prove_bare(&window, &as_seen(&self.topology)),
-            DataPlane::Sidecar { .. } | DataPlane::Ambient(_) => prove_sidecars(&window, &self.plaintext()),
+            DataPlane::Sidecar { .. } | DataPlane::Ambient(_) => {
+                prove_sidecars(&window, &self.plaintext())
+            }
         }
     }
 
