@@ -157,16 +157,18 @@ pub(super) fn recomputed(heading: impl Into<String>, all: &[Derivation<'_>]) -> 
         figures("measured here"),
         figures(format!("{:.0}\u{a0}% interval", level * 100.0)),
     ];
-    let of_variant = |variant: &str| Group {
-        title: Some(variant.into()),
+    let titles: Vec<String> = all.iter().map(|(place, row)| group_title(place, row)).collect();
+    let of_title = |title: &str| Group {
+        title: Some(title.into()),
         rows: all
             .iter()
-            .filter(|(_, row)| row.variant == variant)
-            .map(|(place, row)| recomputed_row(place, row))
+            .zip(&titles)
+            .filter(|(_, of)| *of == title)
+            .map(|((place, row), _)| recomputed_row(place, row))
             .collect(),
     };
-    let variants = in_first_order(all.iter().map(|(_, row)| row.variant.as_str()));
-    let groups = variants.into_iter().map(of_variant).collect();
+    let groups = in_first_order(titles.iter().map(String::as_str));
+    let groups = groups.into_iter().map(of_title).collect();
     let why = |(_, row): &Derivation<'_>| {
         let what = of_pod(row, derived_name(row.derived));
         format!("{}, {what}: {}", row.variant, row.because)
@@ -178,6 +180,14 @@ pub(super) fn recomputed(heading: impl Into<String>, all: &[Derivation<'_>]) -> 
     vec![Piece::Heading(heading.into()), Piece::Table(Table { columns, groups }), whys]
 }
 
+/// The variant; in a sweep with what is derived, since the rows are its cells.
+fn group_title(place: &str, row: &RecomputedRow) -> String {
+    if place.is_empty() {
+        return row.variant.clone();
+    }
+    format!("{}, {}", row.variant, of_pod(row, &derived_title(row.derived)))
+}
+
 fn recomputed_row(place: &str, row: &RecomputedRow) -> Vec<Cell> {
     let absent = || Cell::toned("–", Tone::Quiet);
     let is_change = is_change(row.derived);
@@ -187,7 +197,7 @@ fn recomputed_row(place: &str, row: &RecomputedRow) -> Vec<Cell> {
     let interval = row.measured.and_then(ends);
     let what = of_pod(row, &derived_title(row.derived));
     vec![
-        Cell::from(if place.is_empty() { what } else { format!("{place}: {what}") }),
+        Cell::from(if place.is_empty() { what.as_str() } else { place }),
         row.printed.map_or_else(absent, |printed| given(printed).into()),
         row.recomputed.map_or_else(absent, |recomputed| given(recomputed).into()),
         row.measured.map_or_else(did_not_run, |e| shown(e.value).into()),

@@ -2,7 +2,7 @@
 //! many pods on, what a pod costs, and what a low rate does by itself. Decides nothing.
 
 use super::Sweep;
-use super::scaling::{line, of_quantity, told_crossings};
+use super::scaling::{growth, told_crossings};
 use super::service_times;
 use super::words::{at_largest, quantity_of, rate_title};
 use crate::analysis::findings::{Effect, LoadFindings, Metric, ScaledQuantity, Verdict};
@@ -11,7 +11,7 @@ use crate::report::figures::Scale;
 use crate::report::phrases::{phrase, unclear_aside};
 
 const METRICS: [Metric; 4] =
-    [Metric::LatencyP50, Metric::LatencyP99, Metric::CpuPerRequest, Metric::Memory];
+    [Metric::LatencyP50, Metric::LatencyP99, Metric::Memory, Metric::CpuPerRequest];
 
 /// What stands first of all that a report of a sweep says.
 pub(in crate::report) fn answers(sweep: &Sweep<'_>) -> Vec<String> {
@@ -86,14 +86,6 @@ fn crossing(sweep: &Sweep<'_>) -> Option<String> {
     });
     let told = told_crossings(&between.collect::<Vec<_>>());
     let said: Vec<String> =
-        told.iter().map(|(told, aside)| format!("{}{aside}.", told.said)).collect();
+        told.iter().map(|(told, at)| format!("{}{}.", told.said, at.rates)).collect();
     (!said.is_empty()).then(|| said.join(" "))
-}
-
-/// `Memory is 25.0 MiB + 1.31 MiB a pod in bare; ...`: the lines through all cells.
-fn growth(sweep: &Sweep<'_>, quantity: ScaledQuantity) -> Option<String> {
-    let title = if quantity == ScaledQuantity::Cpu { "CPU" } else { "Memory" };
-    let of = |s: &&crate::analysis::findings::Scaling| format!("{} {}", s.variant, line(s));
-    let said: Vec<String> = of_quantity(sweep, quantity).iter().map(of).collect();
-    (!said.is_empty()).then(|| format!("{title} by fixed part and slope: {}.", said.join("; ")))
 }

@@ -1,12 +1,11 @@
 //! One line a cell: latency, CPU and memory of every variant.
 
 use super::Sweep;
+use super::resources::{PARTS, Part};
 use super::words::{cell_name, scale_over};
-use crate::analysis::findings::{
-    LoadFindings, Metric, ResourceGroup, ResourceUse, Spread, VariantLoad,
-};
+use crate::analysis::findings::{LoadFindings, Metric, ResourceGroup, ResourceUse};
 use crate::report::content::{Detail, in_first_order, section, value_of};
-use crate::report::figures::{Quantity, Scale};
+use crate::report::figures::Scale;
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 
 /// The overview of all cells.
@@ -19,97 +18,117 @@ pub(super) fn overview(sweep: &Sweep<'_>, detail: Detail) -> Section {
             (Metric::LatencyMean, "mean"),
         ],
     };
-    let mut text =
-        "Means over blocks, at equal rate; percentiles are those of each block.".to_owned();
+    let mut text = "Means over blocks, at equal rate.".to_owned();
     if detail == Detail::Brief {
-        text += " Each cell's effects, components and vegeta summary are in the HTML report.";
+        text += " What each cell shows by itself is in the HTML report.";
     }
-    let mut pieces = vec![Piece::Text(text)];
-    let unit = scale_over(&sweep.cells, Metric::LatencyP99).unit();
-    pieces.push(Piece::Heading(format!("Latency by cell, {unit}")));
-    pieces.push(Piece::Table(latencies(sweep, percentiles)));
-    pieces.extend(uses(sweep));
+    let shown = Shown { sweep, loads: shown(sweep, detail) };
+    let mut pieces = vec![Piece::Text(text), Piece::Table(shown.latencies(percentiles))];
+    pieces.extend(shown.uses().map(Piece::Table));
     section("overview", "All cells", pieces)
 }
 
-/// A column of the overview: its title and what it shows of a cell.
-struct Shown<'a> {
-    title: String,
-    cell: Box<dyn Fn(&LoadFindings) -> Option<String> + 'a>,
-}
-
-fn latencies(sweep: &Sweep<'_>, percentiles: &[(Metric, &str)]) -> Table {
-    // One scale for all percentiles, so that p99 is seen to be larger than p50.
-    let scale = scale_over(&sweep.cells, Metric::LatencyP50);
-    let largest = scale_over(&sweep.cells, Metric::LatencyP99);
-    let scale = if scale.unit() == largest.unit() { scale } else { largest };
-    let mut shown = Vec::new();
-    for (metric, name) in percentiles {
-        for variant in sweep.variants() {
-            let cell = move |load: &LoadFindings| {
-                Some(scale.plain(value_of(of(load, variant)?, *metric)?))
-            };
-            shown.push(Shown { title: format!("{name} {variant}"), cell: Box::new(cell) });
-        }
-    }
-    table(sweep, &shown)
-}
-
-fn of<'a>(load: &'a LoadFindings, variant: &str) -> Option<&'a VariantLoad> {
-    load.variants.iter().find(|v| v.variant == variant)
-}
-
-/// CPU and memory of all groups at the same instant; nothing when no cell has them.
-fn uses(sweep: &Sweep<'_>) -> Vec<Piece> {
-    let cpu = |of: &ResourceUse| of.cpu_millicores;
-    let memory = |of: &ResourceUse| of.memory_mib;
-    let values = |part: fn(&ResourceUse) -> Option<Spread>| {
-        let uses = sweep.cells.iter().filter_map(|l| total(l)).flatten();
-        uses.filter_map(part).map(|spread| spread.mean.value).collect::<Vec<_>>()
+/// A brief report leaves out loads of one size where others have several: service time by rate is what they are for.
+fn shown<'a>(sweep: &Sweep<'a>, detail: Detail) -> Vec<&'a LoadFindings> {
+    let sizes = |name: &str| {
+        let of = sweep.cells.iter().filter_map(|load| load.cell.as_ref());
+        let sizes = of.filter(|cell| cell.load == name).map(|cell| (&cell.replicas, cell.nodes));
+        let mut sizes: Vec<_> = sizes.collect();
+        sizes.dedup();
+        sizes.len()
     };
-    let scales = [
-        ("CPU", cpu as fn(&ResourceUse) -> _, Scale::of(Quantity::Millicores, values(cpu))),
-        ("memory", memory, Scale::of(Quantity::Mebibytes, values(memory))),
-    ];
-    if values(cpu).is_empty() && values(memory).is_empty() {
-        return vec![];
+    let several = |load: &&LoadFindings| load.cell.as_ref().is_some_and(|c| sizes(&c.load) > 1);
+    let of_several: Vec<&LoadFindings> = sweep.cells.iter().copied().filter(several).collect();
+    if detail == Detail::Full || of_several.is_empty() { sweep.cells.clone() } else { of_several }
+}
+
+/// The cells that are shown.
+struct Shown<'a> {
+    sweep: &'a Sweep<'a>,
+    loads: Vec<&'a LoadFindings>,
+}
+
+/// A column of the overview: its title and what it shows of each cell.
+struct Shows {
+    title: String,
+    cells: Vec<Cell>,
+}
+
+impl Shown<'_> {
+    fn latencies(&self, percentiles: &[(Metric, &str)]) -> Table {
+        // One scale for all percentiles, so that p99 is seen to be larger than p50.
+        let scale = scale_over(&self.loads, Metric::LatencyP50);
+        let largest = scale_over(&self.loads, Metric::LatencyP99);
+        let scale = if scale.unit() == largest.unit() { scale } else { largest };
+        let columns = percentiles.iter().flat_map(|(metric, name)| {
+            self.by_variant(name, |load, variant| {
+                let of = load.variants.iter().find(|v| v.variant == variant)?;
+                Some(scale.plain(value_of(of, *metric)?))
+            })
+        });
+        self.table(&format!("latency, {}", scale.unit()), columns.collect())
     }
-    let mut shown = Vec::new();
-    for (name, part, scale) in scales {
-        for variant in sweep.variants() {
-            let cell = move |load: &LoadFindings| {
+
+    /// CPU and memory of all groups at the same instant; nothing when no cell has them.
+    fn uses(&self) -> Option<Table> {
+        let values = |part: Part| {
+            let uses = self.loads.iter().filter_map(|l| total(l)).flatten();
+            uses.filter_map(part).map(|spread| spread.mean.value).collect::<Vec<_>>()
+        };
+        let columns = PARTS.iter().flat_map(|(name, quantity, part)| {
+            let scale = Scale::of(*quantity, values(*part));
+            self.by_variant(name, |load, variant| {
                 let of = total(load)?.iter().find(|of| of.variant == variant)?;
                 Some(scale.plain(part(of)?.mean.value))
-            };
-            shown.push(Shown { title: format!("{name} {variant}"), cell: Box::new(cell) });
-        }
+            })
+        });
+        let title = "CPU of all pods, mCPU, and their anonymous memory, MiB";
+        let any = PARTS.iter().any(|(.., part)| !values(*part).is_empty());
+        any.then(|| self.table(title, columns.collect()))
     }
-    let heading = "CPU of all pods, mCPU, and their anonymous memory, MiB";
-    vec![Piece::Heading(heading.into()), Piece::Table(table(sweep, &shown))]
+
+    /// A column a variant.
+    fn by_variant(
+        &self,
+        name: &str,
+        figure: impl Fn(&LoadFindings, &str) -> Option<String>,
+    ) -> Vec<Shows> {
+        let cell = |load: &LoadFindings, variant: &str| {
+            figure(load, variant).map_or_else(|| Cell::toned("–", Tone::Quiet), Cell::from)
+        };
+        let of = |variant: &str| Shows {
+            title: format!("{name} {variant}"),
+            cells: self.loads.iter().map(|load| cell(load, variant)).collect(),
+        };
+        self.sweep.variants().into_iter().map(of).collect()
+    }
+
+    /// A group a swept load, named where there are several.
+    fn table(&self, title: &str, columns: Vec<Shows>) -> Table {
+        let names = in_first_order(self.loads.iter().map(|load| swept(load)));
+        let row = |at: usize| {
+            let cells = columns.iter().map(|column| column.cells[at].clone());
+            std::iter::once(cell_name(self.loads[at]).into()).chain(cells).collect()
+        };
+        let group = |name: &&str| Group {
+            title: Some(if names.len() > 1 { format!("{name}: {title}") } else { title.into() }),
+            rows: (0..self.loads.len())
+                .filter(|at| swept(self.loads[*at]) == *name)
+                .map(row)
+                .collect(),
+        };
+        let groups = names.iter().map(group).collect();
+        let heads = columns.iter().map(|column| figures(&column.title));
+        Table { columns: std::iter::once(words("")).chain(heads).collect(), groups }
+    }
+}
+
+/// The load of the study that a cell is of.
+fn swept(load: &LoadFindings) -> &str {
+    load.cell.as_ref().map_or("", |cell| cell.load.as_str())
 }
 
 fn total(load: &LoadFindings) -> Option<&[ResourceUse]> {
     let total = load.resources.iter().find(|row| row.group == ResourceGroup::Total)?;
     Some(&total.uses)
-}
-
-/// A group a swept load, named where there are several.
-fn table(sweep: &Sweep<'_>, shown: &[Shown<'_>]) -> Table {
-    let of = |load: &LoadFindings| load.cell.as_ref().map_or("", |c| c.load.as_str()).to_owned();
-    let names: Vec<String> = sweep.cells.iter().map(|load| of(load)).collect();
-    let names = in_first_order(names.iter().map(String::as_str));
-    let row = |load: &&LoadFindings| {
-        let absent = || Cell::toned("–", Tone::Quiet);
-        let cells = shown.iter().map(|s| (s.cell)(load).map_or_else(absent, Cell::from));
-        std::iter::once(cell_name(load).into()).chain(cells).collect()
-    };
-    let group = |name: &&str| Group {
-        title: (names.len() > 1).then(|| (*name).to_owned()),
-        rows: sweep.cells.iter().filter(|load| of(load) == *name).map(row).collect(),
-    };
-    let columns = shown.iter().map(|s| figures(&s.title));
-    Table {
-        columns: std::iter::once(words("")).chain(columns).collect(),
-        groups: names.iter().map(group).collect(),
-    }
 }

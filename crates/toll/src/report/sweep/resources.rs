@@ -10,20 +10,76 @@ use crate::report::content::{Detail, section};
 use crate::report::figures::{Quantity, Scale};
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 
-/// The groups of the largest cell; a full report has the others with their cells.
+/// What a group of pods used of one kind.
+pub(super) type Part = fn(&ResourceUse) -> Option<Spread>;
+
+/// What is told of a group of pods.
+pub(super) const PARTS: [(&str, Quantity, Part); 2] = [
+    ("CPU", Quantity::Millicores, |of| of.cpu_millicores),
+    ("memory", Quantity::Mebibytes, |of| of.memory_mib),
+];
+
+/// The groups of the largest cells; a full report has the others with their cells.
 pub(super) fn resources(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
-    let mut loads: Vec<&LoadFindings> =
+    let loads: Vec<&LoadFindings> =
         sweep.largest().into_iter().filter(|load| !load.resources.is_empty()).collect();
-    if detail == Detail::Brief {
-        loads = loads.split_off(loads.len().saturating_sub(1));
-    }
+    let last = loads.last()?;
+    let pieces = match detail {
+        Detail::Brief => brief(last),
+        Detail::Full => full(&loads),
+    };
+    Some(section("resources", "Who uses what", pieces))
+}
+
+fn brief(load: &LoadFindings) -> Vec<Piece> {
+    let text = format!(
+        "{}: means over exactly the measured window. The HTML report has the lowest and highest, and the column sums that the published study calls its total.",
+        cell_name(load)
+    );
+    vec![Piece::Text(text), Piece::Table(means(load))]
+}
+
+fn full(loads: &[&LoadFindings]) -> Vec<Piece> {
     let text = "CPU, mCPU, and anonymous memory, MiB, in exactly the measured window: the mean of CPU from counters at its ends, lowest and highest from samples. The published study adds up each column by itself, so its totals are of no instant.";
     let mut pieces = vec![Piece::Text(text.into())];
-    for load in &loads {
+    for load in loads {
         pieces.push(Piece::Heading(cell_name(load)));
         pieces.extend(table(load).map(Piece::Table));
     }
-    (!loads.is_empty()).then(|| section("resources", "Who uses what", pieces))
+    pieces
+}
+
+/// A row a group of pods, a column a variant.
+fn means(load: &LoadFindings) -> Table {
+    let mut columns = vec![words("")];
+    let mut shown: Vec<(Scale, Part, &str)> = Vec::new();
+    for (name, quantity, part) in PARTS {
+        let scale =
+            scale(quantity, load.resources.iter().flat_map(|row| &row.uses).filter_map(part));
+        for variant in load.variants.iter().map(|v| v.variant.as_str()) {
+            columns.push(figures(format!("{name} {variant}")));
+            shown.push((scale, part, variant));
+        }
+    }
+    let mean = |row: &ResourceRow, (scale, part, variant): &(Scale, Part, &str)| {
+        let of = row.uses.iter().find(|u| u.variant == *variant).and_then(part);
+        of.map_or_else(|| "–".into(), |spread| scale.plain(spread.mean.value))
+    };
+    let row = |row: &ResourceRow| toned(row.group, shown.iter().map(|of| mean(row, of)));
+    let groups = load.resources.iter().filter(|row| row.group != ResourceGroup::ColumnSums);
+    let title = Some("CPU, mCPU, and anonymous memory, MiB".into());
+    Table { columns, groups: vec![Group { title, rows: groups.map(row).collect() }] }
+}
+
+/// A row of figures behind the name of its group of pods.
+fn toned(group: ResourceGroup, figures: impl Iterator<Item = String>) -> Vec<Cell> {
+    let tone = match group {
+        ResourceGroup::Total => Tone::Sum,
+        ResourceGroup::ColumnSums => Tone::Quiet,
+        _ => Tone::Neutral,
+    };
+    let cells = std::iter::once(group_title(group).to_owned()).chain(figures);
+    cells.map(|text| Cell::toned(text, tone)).collect()
 }
 
 /// A group a variant, a row a group of pods; none without a reading.
@@ -51,20 +107,12 @@ fn scale(quantity: Quantity, spreads: impl Iterator<Item = Spread>) -> Scale {
 }
 
 fn resource_row(group: ResourceGroup, of: &ResourceUse, cpu: Scale, memory: Scale) -> Vec<Cell> {
-    let tone = match group {
-        ResourceGroup::Total => Tone::Sum,
-        ResourceGroup::ColumnSums => Tone::Quiet,
-        _ => Tone::Neutral,
-    };
     let figures = |spread: Option<Spread>, scale: Scale| match spread {
         Some(s) => [s.min, s.max, s.mean.value].map(|value| scale.plain(value)),
         None => ["–"; 3].map(String::from),
     };
-    let cells = figures(of.cpu_millicores, cpu).into_iter().chain(figures(of.memory_mib, memory));
-    std::iter::once(group_title(group).to_owned())
-        .chain(cells)
-        .map(|text| Cell::toned(text, tone))
-        .collect()
+    let cpu = figures(of.cpu_millicores, cpu);
+    toned(group, cpu.into_iter().chain(figures(of.memory_mib, memory)))
 }
 
 fn group_title(group: ResourceGroup) -> &'static str {
@@ -82,7 +130,7 @@ fn group_title(group: ResourceGroup) -> &'static str {
 pub(super) fn top(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
     let load = sweep.largest().into_iter().rfind(|load| !load.top_totals.is_empty())?;
     let text = format!(
-        "kubectl top rounds every pod up to whole millicores, so with many idle pods it counts pods. A view, in which nothing else is computed: {}.",
+        "A view: kubectl top rounds every pod up to whole millicores, 1m at the least, so with many idle pods it counts pods: {}.",
         cell_name(load)
     );
     let said = load.top_totals.iter().map(sentence).collect();
@@ -96,7 +144,7 @@ fn sentence(of: &TopTotal) -> Cell {
     let scale = Scale::of(Quantity::Millicores, [of.counted_millicores.value]);
     let shown = Scale::whole(Quantity::Millicores).plain(of.shown_millicores.value);
     let text = format!(
-        "{}: counters say {}m, kubectl top would show {shown}m: {}, each rounded up to whole millicores",
+        "{}: counters say {}m, kubectl top would show {shown}m: {} rounded up",
         of.variant,
         scale.plain(of.counted_millicores.value),
         several(of.pods, "pod")

@@ -5,7 +5,7 @@ use super::Sweep;
 use super::words::{at_rate, listed, several, stacked};
 use crate::analysis::findings::{Crossing, Estimate, HeldOut, ScaledQuantity, Scaling};
 use crate::report::content::{Detail, in_first_order, section};
-use crate::report::figures::{Quantity, Scale, change, rounded};
+use crate::report::figures::{Quantity, Scale, change, rounded, verbatim};
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::{ends, interval, range};
 
@@ -14,20 +14,17 @@ pub(super) fn scaling(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
     let findings = sweep.findings;
     let first = findings.scalings.first()?;
     let (service, level) = (&first.service, level(first.fixed));
-    let text = format!(
-        "A line through the trials of all sizes and rates: fixed part + pods x a pod + rate x a request a second. All groups of pods together, anonymous memory; below each figure its {level} interval."
-    );
-    let mut pieces = vec![Piece::Text(text)];
+    let text = "A line through the trials of all sizes and rates: fixed part + pods x a pod + rate x a request a second; of all groups of pods, anonymous memory.";
+    let mut pieces = vec![Piece::Text(text.into())];
     let crossings = crossings(sweep, detail);
     pieces.extend((!crossings.is_empty()).then_some(Piece::List(crossings)));
     let shown: Vec<ScaledQuantity> = quantities(sweep, detail);
-    let groups = shown.iter().map(|quantity| fits(&findings.scalings, *quantity)).collect();
-    let columns = vec![
-        words(""),
-        figures("fixed"),
-        figures(format!("a {service} pod")),
-        figures("a request/s"),
-    ];
+    let groups = shown.iter().map(|quantity| fits(&findings.scalings, *quantity, detail)).collect();
+    let interval = || figures(format!("{level} interval"));
+    let a_pod = figures(format!("a {service} pod"));
+    let mut columns =
+        vec![words(""), figures("fixed"), interval(), a_pod, interval(), figures("a request/s")];
+    columns.extend((detail == Detail::Full).then(interval));
     pieces.push(Piece::Table(Table { columns, groups }));
     pieces.extend(held_out(&findings.scalings, &shown));
     Some(section("scaling", "What grows with pods and rate", pieces))
@@ -76,36 +73,36 @@ pub(in crate::report) fn fitted(scaling: &Scaling, pods: f64, rate_per_s: f64) -
     scaling.fixed.value + scaling.per_pod.value * pods + by_rate
 }
 
-/// One unit for all parts of a line, since they are added up.
-pub(super) fn fit_scale(scalings: &[&Scaling]) -> Scale {
-    let parts = |s: &&Scaling| {
-        let per_request = s.per_request.map(|e| e.value);
-        [Some(s.fixed.value), Some(s.per_pod.value), per_request].into_iter().flatten()
-    };
-    let of = scalings.first().map_or(Quantity::Mebibytes, |s| quantity(s.quantity));
-    Scale::of(of, scalings.iter().copied().flat_map(|s| parts(&s).collect::<Vec<_>>()))
+/// One part of a line.
+type Part = fn(&Scaling) -> Option<Estimate>;
+
+/// A row a variant; a terminal has no room for the interval of the last part.
+fn fits(scalings: &[Scaling], quantity: ScaledQuantity, detail: Detail) -> Group {
+    let of: Vec<&Scaling> = scalings.iter().filter(|s| s.quantity == quantity).collect();
+    let (unit, parts) = parts(&of);
+    let rows = of.iter().map(|s| {
+        let cells = parts.iter().enumerate().flat_map(|(at, (part, scale))| {
+            let [value, interval] = stacked(*scale, part(s));
+            let has_interval = at < 2 || detail == Detail::Full;
+            std::iter::once(value).chain(has_interval.then_some(interval))
+        });
+        std::iter::once(Cell::from(&s.variant)).chain(cells).collect()
+    });
+    let title = format!("{}, {unit}", quantity_title(quantity));
+    Group { title: Some(title), rows: rows.collect() }
 }
 
-fn fits(scalings: &[Scaling], quantity: ScaledQuantity) -> Group {
-    let of: Vec<&Scaling> = scalings.iter().filter(|s| s.quantity == quantity).collect();
-    let whole = fit_scale(&of);
-    // A pod costs a fraction of what all of them do: each column has its own decimals.
-    let column = |part: fn(&Scaling) -> Option<Estimate>| {
-        whole.with_decimals_for(of.iter().filter_map(|s| part(s)).map(|e| e.value))
+/// The unit that the parts of lines share, since they are added up, and each with decimals of its own: a pod costs
+/// a fraction of what all of them do.
+fn parts(lines: &[&Scaling]) -> (&'static str, [(Part, Scale); 3]) {
+    let parts: [Part; 3] = [|s| Some(s.fixed), |s| Some(s.per_pod), |s| s.per_request];
+    let values = |part: Part| {
+        let values = lines.iter().filter_map(move |s| part(s)).map(|e| e.value);
+        values.collect::<Vec<_>>()
     };
-    let parts: [fn(&Scaling) -> Option<Estimate>; 3] =
-        [|s| Some(s.fixed), |s| Some(s.per_pod), |s| s.per_request];
-    let scales = parts.map(column);
-    let rows = of.iter().flat_map(|s| {
-        let cells: Vec<[Cell; 2]> =
-            parts.iter().zip(scales).map(|(part, scale)| stacked(scale, part(s))).collect();
-        [0, 1].map(|line| {
-            let title = if line == 0 { Cell::from(&s.variant) } else { Cell::default() };
-            std::iter::once(title).chain(cells.iter().map(|c| c[line].clone())).collect()
-        })
-    });
-    let title = format!("{}, {}", quantity_title(quantity), whole.unit());
-    Group { title: Some(title), rows: rows.collect() }
+    let quantity = lines.first().map_or(Quantity::Mebibytes, |s| quantity(s.quantity));
+    let whole = Scale::of(quantity, parts.into_iter().flat_map(values));
+    (whole.unit(), parts.map(|part| (part, whole.with_decimals_for(values(part)))))
 }
 
 /// Where variants cross, a line a pair and quantity. A brief report leaves the baseline out: it is what costs least.
@@ -117,7 +114,9 @@ fn crossings(sweep: &Sweep<'_>, detail: Detail) -> Vec<Cell> {
     });
     told_crossings(&shown.collect::<Vec<_>>())
         .into_iter()
-        .map(|(told, aside)| Cell::toned(format!("{}{aside}.", told.said), told.tone))
+        .map(|(told, at)| {
+            Cell::toned(format!("{}{}{}.", told.said, at.rates, at.points), told.tone)
+        })
         .collect()
 }
 
@@ -129,8 +128,8 @@ pub(in crate::report) struct Told {
     pub(in crate::report) tone: Tone,
 }
 
-/// What is said of several rates alike is said once, with the rates and where the lines cross behind.
-pub(super) fn told_crossings(crossings: &[&Crossing]) -> Vec<(Told, String)> {
+/// What is said of several rates alike is said once: where it holds, and at how many pods the lines cross.
+pub(super) fn told_crossings(crossings: &[&Crossing]) -> Vec<(Told, Place)> {
     let mut told: Vec<(Told, Vec<&Crossing>)> = Vec::new();
     for crossing in crossings {
         let says = told_crossing(crossing);
@@ -139,7 +138,29 @@ pub(super) fn told_crossings(crossings: &[&Crossing]) -> Vec<(Told, String)> {
             None => told.push((says, vec![crossing])),
         }
     }
-    told.into_iter().map(|(told, alike)| (told, places(&alike))).collect()
+    told.into_iter().map(|(told, alike)| (told, Place::of(&alike))).collect()
+}
+
+/// Where something is said of crossings.
+pub(super) struct Place {
+    /// ` at 20 and 50 requests/s`; empty when the rate is not swept.
+    pub(super) rates: String,
+    /// ` (the lines cross at 1.3 [0.9 to 1.7] pods)`; empty when they do not where there can be pods.
+    pub(super) points: String,
+}
+
+impl Place {
+    fn of(crossings: &[&Crossing]) -> Self {
+        let rates: Vec<String> =
+            crossings.iter().filter_map(|c| c.rate_per_s).map(verbatim).collect();
+        let points: Vec<String> = crossings.iter().filter_map(|c| point(c)).collect();
+        let unless_none =
+            |of: &[String], said: String| if of.is_empty() { String::new() } else { said };
+        Self {
+            rates: unless_none(&rates, format!(" at {}\u{a0}requests/s", listed(&rates))),
+            points: unless_none(&points, format!(" (the lines cross at {} pods)", listed(&points))),
+        }
+    }
 }
 
 /// `From 3 pods on ambient takes less memory than sidecar`: only what the interval allows.
@@ -173,21 +194,6 @@ pub(in crate::report) fn told_crossing(crossing: &Crossing) -> Told {
     }
 }
 
-/// ` at 20 and 50 requests/s (the lines cross at 1.3 pods, 0.9 to 1.7, and at 1.5, 1.1 to 1.9)`.
-fn places(crossings: &[&Crossing]) -> String {
-    let rates: Vec<String> = crossings.iter().filter_map(|c| c.rate_per_s).map(rounded).collect();
-    let at = if rates.is_empty() {
-        String::new()
-    } else {
-        format!(" at {}\u{a0}requests/s", listed(&rates))
-    };
-    let points: Vec<String> = crossings.iter().filter_map(|c| point(c)).collect();
-    if points.is_empty() {
-        return at;
-    }
-    format!("{at} (the lines cross at {} pods)", listed(&points))
-}
-
 /// Where the lines cross, when that is at a number of pods that there can be.
 fn point(crossing: &Crossing) -> Option<String> {
     let (low, high) = ends(crossing.pods)?;
@@ -214,7 +220,7 @@ fn held_out(scalings: &[Scaling], shown: &[ScaledQuantity]) -> Vec<Piece> {
     let size = held.map_or_else(|| "the largest size".into(), |pods| several(pods, "pod"));
     let worst = fits.iter().filter_map(|(quantity, fits)| worst(*quantity, fits));
     let text = format!(
-        "The same lines drawn through {} pods only, and what they say of {size}: {}.",
+        "Held out: lines drawn through {} pods only, and what they say of {size}: {}.",
         listed(&sizes),
         worst.collect::<Vec<_>>().join(", ")
     );
@@ -227,11 +233,7 @@ fn held_out(scalings: &[Scaling], shown: &[ScaledQuantity]) -> Vec<Piece> {
         figures("error"),
     ];
     let groups = fits.iter().map(|(quantity, fits)| predictions(*quantity, fits)).collect();
-    vec![
-        Piece::Heading("Held out: the largest size predicted from the smaller ones".into()),
-        Piece::Text(text),
-        Piece::Table(Table { columns, groups }),
-    ]
+    vec![Piece::Text(text), Piece::Table(Table { columns, groups })]
 }
 
 /// `memory is off by 0.8 % at most`.
@@ -263,20 +265,38 @@ fn predictions(quantity: ScaledQuantity, fits: &[&Scaling]) -> Group {
     Group { title: Some(title), rows: rows.collect() }
 }
 
-/// `25.0 MiB + 1.31 MiB a pod`, the parts of a line in words; the slope left out where it may be zero.
-pub(super) fn line(scaling: &Scaling) -> String {
-    let own = |value: f64| Scale::of(quantity(scaling.quantity), [value]).with_unit(value);
-    let is_clear = |e: Estimate| ends(e).is_some_and(|(low, high)| low > 0.0 || high < 0.0);
-    let slope = |e: Estimate, of: &str| {
-        if is_clear(e) { format!("{} {of}", own(e.value)) } else { format!("nothing to tell {of}") }
+/// `Each further nginx pod takes, in MiB of memory, 1.31 with bare and 16.7 with sidecar, on top of 24.8 and 20.4.`;
+/// none without a line.
+pub(super) fn growth(sweep: &Sweep<'_>, quantity: ScaledQuantity) -> Option<String> {
+    let of = of_quantity(sweep, quantity);
+    let service = &of.first()?.service;
+    let name = quantity_title(quantity);
+    let (unit, [_, (_, scale), _]) = parts(&of);
+    let slope = |s: &&Scaling| {
+        let is_clear = ends(s.per_pod).is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+        let takes =
+            if is_clear { scale.plain(s.per_pod.value) } else { "what cannot be told".into() };
+        format!("{takes} with {}", s.variant)
     };
-    let by_rate = scaling.per_request.map(|e| slope(e, "a request/s"));
-    let parts = [own(scaling.fixed.value), slope(scaling.per_pod, "a pod")];
-    parts.into_iter().chain(by_rate).collect::<Vec<_>>().join(" + ")
+    let slopes = listed(&of.iter().map(slope).collect::<Vec<_>>());
+    let fixed: Vec<String> = of.iter().map(|s| rounded(s.fixed.value)).collect();
+    let by_rate: Vec<String> =
+        of.iter().filter_map(|s| s.per_request).map(|e| rounded(e.value)).collect();
+    // What memory grows with the rate is next to nothing; the table has it.
+    let tells_rate = quantity == ScaledQuantity::Cpu && by_rate.len() == of.len();
+    let rate = if tells_rate {
+        format!(" and of {} for each request/s", listed(&by_rate))
+    } else {
+        String::new()
+    };
+    let fixed = listed(&fixed);
+    Some(format!(
+        "Each further {service} pod takes, in {unit} of {name}, {slopes}, on top of {fixed}{rate}."
+    ))
 }
 
 /// The fits of one quantity, in the order of the variants.
-pub(super) fn of_quantity<'a>(sweep: &Sweep<'a>, quantity: ScaledQuantity) -> Vec<&'a Scaling> {
+fn of_quantity<'a>(sweep: &Sweep<'a>, quantity: ScaledQuantity) -> Vec<&'a Scaling> {
     let all = || sweep.findings.scalings.iter().filter(move |s| s.quantity == quantity);
     let names = in_first_order(all().map(|s| s.variant.as_str()));
     names.into_iter().filter_map(|name| all().find(|s| s.variant == name)).collect()

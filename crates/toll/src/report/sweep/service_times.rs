@@ -4,14 +4,14 @@ use super::Sweep;
 use super::words::{below, several};
 use crate::analysis::findings::{Estimate, ServiceTimeCurve, ServiceTimes};
 use crate::report::content::{Detail, section};
-use crate::report::figures::{Quantity, Scale, rounded};
+use crate::report::figures::{Quantity, Scale, verbatim};
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::{ends, interval};
 
 /// Service time by rate; none where no size had several rates.
 pub(super) fn service_times(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
     let widest = widest(sweep)?;
-    let text = "Median service time (from sending to the answer, without waiting for the schedule) by rate. At low rates CPUs sleep between requests, and every request pays for waking them: what falls with the rate in the baseline too is no cost of a variant.";
+    let text = "From sending to the answer. At low rates CPUs sleep between requests, and every request pays for waking them: what falls with the rate in the baseline too is no cost of a variant.";
     let mut pieces = vec![Piece::Text(text.into())];
     pieces.push(Piece::List(verdicts(sweep, widest)));
     let all = &sweep.findings.service_times;
@@ -51,7 +51,7 @@ pub(super) fn answer(sweep: &Sweep<'_>) -> Option<String> {
     let of = |name: &str| times.variants.iter().find(|c| c.variant == name);
     let baseline = &sweep.findings.baseline;
     let fall = of(baseline)?.fall?;
-    let (from, to) = (rounded(low), rounded(high));
+    let (from, to) = (verbatim(low), verbatim(high));
     let place = format!("from {from} to {to}\u{a0}requests/s");
     if !ends(fall).is_some_and(|(_, high)| high < 0.0) {
         let said =
@@ -117,7 +117,7 @@ fn group(times: &ServiceTimes, columns: &[&str]) -> Group {
         .iter()
         .map(|rate| {
             let cells = columns.iter().map(|name| at(name, *rate).unwrap_or_else(absent));
-            std::iter::once(format!("{}/s", rounded(*rate)).into()).chain(cells).collect()
+            std::iter::once(format!("{}/s", verbatim(*rate)).into()).chain(cells).collect()
         })
         .collect();
     rows.extend(changes("change", columns, scale, |name| of(name)?.fall));

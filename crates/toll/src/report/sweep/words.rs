@@ -4,14 +4,14 @@ use super::Sweep;
 use crate::analysis::findings::{
     Cell as SweptCell, Effect, Estimate, LoadFindings, Metric, Verdict,
 };
-use crate::report::figures::{Quantity, Scale, rounded};
+use crate::report::figures::{Quantity, Scale, ratio, verbatim};
 use crate::report::table::{Cell, Tone};
 use crate::report::wording::{interval, tone};
 
 /// `20/s, 90 pods`; what is not swept is left out.
 pub(in crate::report) fn cell_name(load: &LoadFindings) -> String {
     let Some(cell) = &load.cell else { return load.name.clone() };
-    let rate = cell.rate_per_s.map(|rate| format!("{}/s", rounded(rate)));
+    let rate = cell.rate_per_s.map(|rate| format!("{}/s", verbatim(rate)));
     let nodes = cell.nodes.map(|nodes| several(nodes, "node"));
     let parts: Vec<String> = rate.into_iter().chain(size(cell)).chain(nodes).collect();
     if parts.is_empty() { load.name.clone() } else { parts.join(", ") }
@@ -61,7 +61,10 @@ pub(super) fn short_title(metric: Metric) -> &'static str {
 /// What may be said of an effect, and its interval to stand below.
 pub(super) fn told(effect: &Effect, scale: Scale) -> [Cell; 2] {
     let said = match effect.verdict {
-        Verdict::Difference => scale.signed(effect.difference.value),
+        Verdict::Difference => {
+            let by = scale.signed(effect.difference.value);
+            format!("{by}\u{a0}({})", ratio(effect.ratio.value))
+        }
         Verdict::NoDifference { bound } => format!("at most {}", scale.plain(bound)),
         Verdict::CannotTell { .. } => "cannot tell".into(),
     };
@@ -100,5 +103,5 @@ pub(super) fn rate_title(load: &LoadFindings) -> String {
 
 /// `at 20 requests/s`.
 pub(super) fn at_rate(rate_per_s: f64) -> String {
-    format!("at {}\u{a0}requests/s", rounded(rate_per_s))
+    format!("at {}\u{a0}requests/s", verbatim(rate_per_s))
 }

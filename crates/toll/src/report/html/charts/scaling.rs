@@ -7,7 +7,7 @@ use super::frame::{Axis, Chart, WIDTH, apart, columns, path, px, rows, short, sl
 use crate::analysis::findings::{
     Crossing, Estimate, HeldOut, ScaledQuantity, Scaling, ScalingPoint,
 };
-use crate::report::figures::{Scale, rounded};
+use crate::report::figures::{Scale, verbatim};
 use crate::report::html::palette::Palette;
 use crate::report::sweep::{Sweep, fitted, level, quantity, quantity_title, told_crossing};
 use crate::report::wording::{ends, interval};
@@ -105,12 +105,12 @@ impl Plot {
             .filter(|c| (0.0..=self.most).contains(&c.pods.value))
             .collect();
         let chart = Chart {
-            id: format!("scaling-{}-{}", slug(name), slug(&rounded(rate))),
+            id: format!("scaling-{}-{}", slug(name), slug(&verbatim(rate))),
             title: format!(
                 "{} by {} pods at {} requests/s",
                 capital(name),
                 of.service,
-                rounded(rate)
+                verbatim(rate)
             ),
             note: format!(
                 "{}: the line fitted through all cells and its band; dots as measured with their {} interval; hollow: predicted from the smaller sizes; diamond: where lines cross",

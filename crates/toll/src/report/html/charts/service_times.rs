@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::frame::{Axis, Chart, WIDTH, apart, column, path, px, rows, short, slug};
 use crate::analysis::findings::{Estimate, ServiceTimeCurve, ServiceTimes};
-use crate::report::figures::{Quantity, Scale, rounded};
+use crate::report::figures::{Quantity, Scale, verbatim};
 use crate::report::html::palette::Palette;
 use crate::report::sweep::Sweep;
 use crate::report::wording::{ends, interval};
@@ -95,7 +95,7 @@ impl Plot {
         let ends: Vec<f64> = curves.iter().map(|c| self.end(c).1).collect();
         html! {
             (rows(&self.y, 5, LEFT, RIGHT))
-            @for rate in &self.rates { (column(self.x.at(*rate), &rounded(*rate), TOP, BOTTOM)) }
+            @for rate in &self.rates { (column(self.x.at(*rate), &verbatim(*rate), TOP, BOTTOM)) }
             @for (curve, y) in curves.iter().zip(apart(&ends, BOTTOM)) {
                 g class=(palette.variant(&curve.variant)) {
                     path.line d=(path(points(curve).map(|point| self.at(point)))) {}
@@ -116,14 +116,14 @@ impl Plot {
         html! {
             line.interval x1=(px(x)) x2=(px(x)) y1=(end(low)) y2=(end(high)) {}
             circle.dot cx=(px(x)) cy=(px(y)) r="4.5" {
-                title { (format!("{} at {} requests/s: {figure}", curve.variant, rounded(rate))) }
+                title { (format!("{} at {} requests/s: {figure}", curve.variant, verbatim(rate))) }
             }
         }
     }
 
     fn describes(&self, curve: &ServiceTimeCurve) -> String {
         let point = |(rate, time): (f64, Estimate)| {
-            format!("{} at {}/s", self.scale.with_unit(time.value), rounded(rate))
+            format!("{} at {}/s", self.scale.with_unit(time.value), verbatim(rate))
         };
         format!("{}: {}.", curve.variant, points(curve).map(point).collect::<Vec<_>>().join(", "))
     }
