@@ -1,16 +1,17 @@
-//! Brings one service with many pods up and down and says how long each step took, for developers.
+//! Brings nginx with many pods behind an HTTPS gateway up and down and says how long each step took, for
+//! developers.
 //!
 //! `scale LEVEL SERVICE_PROGRAM FOLDER REPLICAS NODES [sidecar|ambient]`
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use toll_lab::parts::{self, Fetch};
 use toll_lab::{
-    Ambient, BuiltIn, DataPlane, Deployment, Isolation, Lab, LocalOptions, Mtls, NodeProxy,
-    Program, Runtime, Service, SidecarProxy,
+    Ambient, DataPlane, Deployment, Isolation, Lab, LocalOptions, Mtls, Nginx, NodeProxy, Program,
+    Service, SidecarProxy,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,8 +26,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         isolation: Isolation::ALL.into_iter().find(|known| known.to_string() == *level),
         service: vec![service.into()],
         load: vec!["cat".into()],
-        nginx: None,
         envoy: parts::envoy(Fetch::Forbidden).ok().map(|part| part.path),
+        nginx: parts::nginx().ok().map(|part| part.path),
         postgres: None,
         java: None,
         spring: None,
@@ -75,36 +76,33 @@ fn data_plane(variant: Option<&str>) -> DataPlane {
     }
 }
 
-/// `front` calls `back`, which has many pods.
 fn deployment(replicas: usize) -> Deployment {
+    let page = Program::Nginx(Nginx { bytes: 615 });
+    let gateway = Service {
+        port: 443,
+        calls: vec!["nginx".into()],
+        tls: true,
+        ..service("gateway", 1, Program::Gateway)
+    };
     Deployment {
         nodes: 1,
         name: "scale".into(),
-        entry: "front".into(),
-        services: vec![service("front", 1, &["back"]), service("back", replicas, &[])],
+        entry: "gateway".into(),
+        services: vec![gateway, service("nginx", replicas, page)],
         data_plane: DataPlane::Bare,
     }
 }
 
-fn service(name: &str, replicas: usize, calls: &[&str]) -> Service {
-    let behaviour = BuiltIn {
-        runtime: Runtime::Native,
-        work: Duration::ZERO,
-        reply_bytes: 615,
-        status: 200,
-        relay: false,
-        queries: None,
-        stall: None,
-    };
+fn service(name: &str, replicas: usize, program: Program) -> Service {
     Service {
         node: None,
         tls: false,
         name: name.into(),
         group: "default".into(),
         replicas,
-        port: 8080,
-        program: Program::BuiltIn(behaviour),
-        calls: calls.iter().map(|c| (*c).to_owned()).collect(),
+        port: 80,
+        program,
+        calls: Vec::new(),
         metrics: None,
     }
 }
