@@ -10,6 +10,7 @@ mod cgroups;
 mod concurrent;
 mod database;
 mod environment;
+mod firewall;
 mod isolation;
 mod jvm;
 mod ledger;

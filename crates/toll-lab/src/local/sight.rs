@@ -11,6 +11,7 @@ use super::agents::jvms;
 use super::bring_up::inside;
 use super::concurrent;
 use super::environment::LocalEnvironment;
+use super::firewall;
 use super::namespace::Namespace;
 use super::occupants::Processes;
 use super::place::Place;
@@ -144,11 +145,15 @@ impl LocalEnvironment {
         if self.deployment.data_plane.is_mesh() {
             return Ok(BTreeMap::new());
         }
-        let pods: Vec<(&String, Place)> =
-            self.networks_of_programs().map(|(name, pod, _)| (name, inside(pod))).collect();
+        let pods: Vec<(&String, &Namespace)> =
+            self.networks_of_programs().map(|(name, pod, _)| (name, pod)).collect();
+        let networks: Vec<&Namespace> = pods.iter().map(|(_, pod)| *pod).collect();
+        let may_have = firewall::may_have_tables(&networks).map_err(LabError::Namespaces)?;
+        let pods: Vec<_> = pods.into_iter().zip(may_have).collect();
         let nft = Tool { launcher: &self.launcher, program: "nft", args: &["list", "ruleset"] };
-        let rules = concurrent::for_each(&pods, |(name, place)| {
-            Ok::<_, LabError>(((*name).clone(), nft.run(name, place, "")?))
+        let rules = concurrent::for_each(&pods, |((name, pod), may_have)| {
+            let rules = if *may_have { nft.run(name, &inside(pod), "")? } else { String::new() };
+            Ok::<_, LabError>(((*name).clone(), rules))
         });
         Ok(rules?.into_iter().collect())
     }
