@@ -195,7 +195,7 @@ pub(crate) fn prove_sidecars(seen: &Window<'_>, plaintext: &BTreeMap<String, Pla
     for service in &seen.deployment.services {
         claims.extend(proxy_claims(seen, &expected, service));
     }
-    let (own, not_asked) = own_counts::judge(seen, &expected, &traces.reporting, Mark::OfSidecar);
+    let (own, not_asked) = own_counts::judge(seen, &expected, &traces.reporting, Mark::Sidecar);
     claims.extend(own);
     if !seen.is_behind_gateway() {
         claims.extend(at_both_ends(seen, |sight| vec![sidecar::server_header(&sight.walk)]));
@@ -285,7 +285,7 @@ fn without_sidecars(seen: &Window<'_>, topology: &Topology) -> Proof {
     let (crossed, unknown) = either(crossing::no_request(seen, &traces.reporting));
     let mut claims = crossed;
     claims.extend(gateways.flat_map(|service| gateway::claims(seen, &expected, service)));
-    let (own, not_asked) = own_counts::judge(seen, &expected, &traces.reporting, Mark::OfNobody);
+    let (own, not_asked) = own_counts::judge(seen, &expected, &traces.reporting, Mark::Nobody);
     claims.extend(own);
     claims.extend(at_both_ends(seen, |sight| bare::network_claims(seen, sight)));
     claims.extend(traces.claims);

@@ -149,6 +149,24 @@ fn a_foreign_program_in_a_pod_breaks_the_bare_proof_and_is_named() {
 }
 
 #[test]
+fn a_redirect_in_a_pod_breaks_the_bare_proof() {
+    let lab = lab_in!(Isolation::Pods);
+    let mut environment = lab.up(&chain(free_ports(), NO_WORK));
+    environment.open_proof().unwrap();
+    let service = pid_by_argument(&lab.folder.path().join("lab"), "server.service.json");
+    in_network_of(service, || {
+        let nft =
+            |rule: &[&str]| assert!(Command::new("nft").args(rule).status().unwrap().success());
+        nft(&["add", "table", "ip", "t"]);
+        nft(&["add", "chain", "ip", "t", "c", "{ type nat hook output priority 0; }"]);
+        nft(&["add", "rule", "ip", "t", "c", "tcp", "dport", "9", "redirect", "to", ":10"]);
+    });
+    let proof = environment.close_proof(Traffic { requests: 0, ..Traffic::default() }).unwrap();
+    let claim = "server pod: no firewall rule redirects its traffic";
+    assert_eq!(broken(&proof), [(claim, "no such rule before the load, 1 such rules after it")]);
+}
+
+#[test]
 fn services_may_be_called_as_the_labs_own_parts_are() {
     let lab = lab_in!(Isolation::Pods);
     let mut deployment = chain(free_ports(), NO_WORK);

@@ -174,31 +174,32 @@ fn several_addresses_are_asked_at_the_same_time_and_answered_in_their_order() {
 /// What a probe in TLS prints when a server demands a certificate of its clients, or not.
 fn tls_probe_of(demands: bool) -> Value {
     probe_with(&["--speak", "tls"], move |mut stream| {
-        let mut server = ServerConnection::new(Arc::new(server_config(demands))).unwrap();
+        let mut server = ServerConnection::new(Arc::new(server_config(demands)))
+            .expect("the configuration is whole");
         let mut tls = rustls::Stream::new(&mut server, &mut stream);
         // The preface of HTTP/2; without a certificate it is not read.
         if tls.read_exact(&mut [0; 24]).is_ok() {
-            tls.write_all(b"\0\0\0\x04\0\0\0\0\0").unwrap();
+            tls.write_all(b"\0\0\0\x04\0\0\0\0\0").expect("the probe listens");
         }
     })
 }
 
 fn server_config(demands: bool) -> ServerConfig {
-    let own = rcgen::generate_simple_self_signed(["server".to_owned()]).unwrap();
+    let own = rcgen::generate_simple_self_signed(["server".to_owned()]).expect("a certificate");
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
-    let builder = builder.with_safe_default_protocol_versions().unwrap();
+    let builder = builder.with_safe_default_protocol_versions().expect("ring has all");
     let builder = if demands {
         let mut roots = RootCertStore::empty();
-        roots.add(own.cert.der().clone()).unwrap();
+        roots.add(own.cert.der().clone()).expect("it is a certificate");
         let verifier =
             WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
-        builder.with_client_cert_verifier(verifier.unwrap())
+        builder.with_client_cert_verifier(verifier.expect("there is a root"))
     } else {
         builder.with_no_client_auth()
     };
     let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()).into();
-    let mut config = builder.with_single_cert(vec![own.cert.der().clone()], key).unwrap();
+    let mut config = builder.with_single_cert(vec![own.cert.der().clone()], key).expect("they fit");
     config.alpn_protocols = vec![b"h2".to_vec()];
     config
 }

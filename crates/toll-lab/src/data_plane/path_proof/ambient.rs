@@ -40,7 +40,7 @@ impl Mesh<'_> {
 
     /// What the requests must bear that services count.
     pub(super) fn mark(&self) -> Mark {
-        if self.ambient.waypoint { Mark::OfWaypoint } else { Mark::OfNobody }
+        if self.ambient.waypoint { Mark::Waypoint } else { Mark::Nobody }
     }
 
     /// Node proxies leave no mark on a request; a waypoint does.

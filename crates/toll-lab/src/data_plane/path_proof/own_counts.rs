@@ -12,13 +12,13 @@ use crate::proof::Claim;
 /// A service with several pods is expected to use all of them when each should get this many requests.
 const FAIR_SHARE: u64 = 10;
 
-/// What the requests that a service gets must bear.
+/// Whose mark the requests that a service gets must bear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    OfSidecar,
+    Sidecar,
     /// A proxy that reads HTTP, and stands where services call each other.
-    OfWaypoint,
-    OfNobody,
+    Waypoint,
+    Nobody,
 }
 
 /// Claims for each service that reports, and why there are none for some.
@@ -68,13 +68,13 @@ fn mark_claim(seen: &Window<'_>, service: &Service, mark: Mark) -> Claim {
     let all = Bounds::exactly(growth(seen, service, |report| report.requests).unwrap_or(0));
     let none = Bounds::exactly(0);
     let (what, bounds, count) = match mark {
-        Mark::OfSidecar if from_load => ("every request bore the mark of a sidecar", all, marked),
-        Mark::OfSidecar => ("every request bore its caller's certificate", all, certified),
-        Mark::OfWaypoint if !from_load => ("every request bore the mark of a proxy", all, marked),
-        Mark::OfWaypoint | Mark::OfNobody if seen.bears_gateway_headers(name) => {
+        Mark::Sidecar if from_load => ("every request bore the mark of a sidecar", all, marked),
+        Mark::Sidecar => ("every request bore its caller's certificate", all, certified),
+        Mark::Waypoint if !from_load => ("every request bore the mark of a proxy", all, marked),
+        Mark::Waypoint | Mark::Nobody if seen.bears_gateway_headers(name) => {
             ("no request bore a caller's certificate", none, certified)
         }
-        Mark::OfWaypoint | Mark::OfNobody => ("no request bore the mark of a proxy", none, marked),
+        Mark::Waypoint | Mark::Nobody => ("no request bore the mark of a proxy", none, marked),
     };
     count_claim(format!("{name}: {what}"), bounds, count)
 }
@@ -92,34 +92,28 @@ fn each_pod_claim(seen: &Window<'_>, expected: &Expected<'_>, service: &Service)
         return None;
     }
     let pods = seen.pods_of(&service.name);
-    let share = share_by(seen, service, &pods)?;
-    let pods: Vec<OfPod> = pods
-        .into_iter()
-        .map(|pod| {
-            let count = share(&pod);
-            let text = count.map_or("no counters".to_owned(), |count| count.to_string());
-            OfPod { seen: text, holds: count.is_some_and(|count| count > 0), pod }
-        })
-        .collect();
+    let shares = shares(seen, service, &pods)?;
     let claim = format!("{}: each of its {} pods got requests", service.name, pods.len());
+    let share = |(pod, share): (String, Option<u64>)| OfPod {
+        pod,
+        seen: share.map_or("no counters".to_owned(), |count| count.to_string()),
+        holds: share.is_some_and(|count| count > 0),
+    };
+    let pods: Vec<OfPod> = pods.into_iter().zip(shares).map(share).collect();
     Some(pods_claim(claim, "at least 1 each".to_owned(), &pods))
 }
 
-/// How the requests that one pod got are known: by its proxy, by nginx or by the service itself; none when nobody
-/// tells.
-fn share_by<'a>(
-    seen: &'a Window<'_>,
-    service: &'a Service,
-    pods: &[String],
-) -> Option<Box<dyn Fn(&str) -> Option<u64> + 'a>> {
-    if pods.iter().any(|pod| seen.after.counters.contains_key(pod)) {
-        return Some(Box::new(|pod| seen.pod_growth(pod, inbound)));
+/// Requests that each pod got, by its proxy, by nginx or by the service itself; none when nobody tells.
+fn shares(seen: &Window<'_>, service: &Service, pods: &[String]) -> Option<Vec<Option<u64>>> {
+    let pods = pods.iter();
+    if pods.clone().any(|pod| seen.after.counters.contains_key(pod)) {
+        return Some(pods.map(|pod| seen.pod_growth(pod, inbound)).collect());
     }
     if matches!(service.program, Program::Nginx(_)) {
-        return Some(Box::new(|pod| seen.served(pod)));
+        return Some(pods.map(|pod| seen.served(pod)).collect());
     }
-    let own = |pod: &str| pod_growth(seen, service, pod, |report| report.requests);
-    can_be_asked(seen, &service.name).then(|| Box::new(own) as Box<_>)
+    let own = |pod: &String| pod_growth(seen, service, pod, |report| report.requests);
+    can_be_asked(seen, &service.name).then(|| pods.map(own).collect())
 }
 
 /// What nginx itself has counted, in any variant.
