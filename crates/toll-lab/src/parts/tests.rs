@@ -524,3 +524,36 @@ fn two_runs_that_fetch_postgres_at_once_both_get_the_published_one_and_leave_onl
     let left: Vec<_> = fs::read_dir(machine.cache()).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(left, [postgres::cached_at(machine.cache())]);
 }
+
+/// What a release of ztunnel says to `ztunnel version`, and to nothing else.
+const ZTUNNEL_SAYS: &str = r#"[ "$1" = version ] && echo 'version.BuildInfo{Version:"1.27.1", GitRevision:"0abc", RustVersion:"1.88.0", BuildProfile:"release", BuildStatus:"Clean", GitTag:"1.27.1"}'"#;
+
+#[test]
+fn ztunnel_is_the_variables_before_that_of_path_and_says_its_version() {
+    let mut machine = Machine::empty().with_script("ztunnel", ZTUNNEL_SAYS);
+    let part = ztunnel::find(&machine.around).unwrap();
+    assert_eq!((part.source, part.version.as_str()), (Source::Path, "1.27.1"));
+    let own = machine.root.path().join("own-ztunnel");
+    script(&own, &ZTUNNEL_SAYS.replace("1.27.1", "1.26.0"));
+    machine.around.ztunnel = Some(own.clone());
+    let part = ztunnel::find(&machine.around).unwrap();
+    assert_eq!((part.source, part.version.as_str()), (Source::Environment, "1.26.0"));
+    assert_eq!(ztunnel::at(&own).unwrap().version, "1.26.0");
+}
+
+#[test]
+fn a_ztunnel_that_is_nowhere_is_missing_and_one_that_is_named_must_be_one() {
+    let mut machine = Machine::empty();
+    let missing = ztunnel::find(&machine.around).unwrap_err();
+    assert!(matches!(missing, PartError::Missing { part: MissingPart::Ztunnel }));
+    assert!(missing.help().unwrap().contains("ZTUNNEL"));
+    machine.around.ztunnel = Some("/nowhere/ztunnel".into());
+    let absent = ztunnel::find(&machine.around).unwrap_err();
+    assert_eq!(absent.to_string(), "ZTUNNEL names /nowhere/ztunnel, which cannot be found");
+    let envoy = Machine::empty().with_script("ztunnel", SAYS_1_39);
+    let other = ztunnel::find(&envoy.around);
+    assert!(matches!(other, Err(PartError::NotThePart { .. })));
+    let debug = ZTUNNEL_SAYS.replace("release", "debug");
+    let debug = Machine::empty().with_script("ztunnel", &debug);
+    assert!(matches!(ztunnel::find(&debug.around), Err(PartError::DebugBuild { .. })));
+}

@@ -244,9 +244,11 @@ fn sweep(text: &mut String, cells: &[PlannedLoad]) {
             sizes.push(cell);
         }
     }
-    let columns: String =
-        sizes.iter().map(|cell| format!("  {:>18}", size_in_words(cell))).collect();
-    line!(text, "  {:<14} {:<12}{columns}", "", "");
+    let titles: Vec<String> = sizes.iter().map(|cell| size_in_words(cell)).collect();
+    let names = cells.iter().map(|load| load.name.len());
+    let width = names.chain(titles.iter().map(String::len)).max().unwrap_or(0);
+    let columns: String = titles.iter().map(|title| format!("  {title:>width$}")).collect();
+    line!(text, "  {:<14} {:<6}{columns}", "", "");
     let mut rates: Vec<Option<f64>> = Vec::new();
     for rate in cells.iter().filter_map(|load| load.cell.as_ref()).map(|cell| cell.rate_per_s) {
         if !rates.contains(&rate) {
@@ -256,9 +258,9 @@ fn sweep(text: &mut String, cells: &[PlannedLoad]) {
     for rate in rates {
         let of_rate =
             cells.iter().filter(|l| l.cell.as_ref().is_some_and(|c| c.rate_per_s == rate));
-        let names: String = of_rate.map(|load| format!("  {:>18}", load.name)).collect();
+        let names: String = of_rate.map(|load| format!("  {:>width$}", load.name)).collect();
         let rate = rate.map_or_else(String::new, |rate| format!("{rate}/s"));
-        line!(text, "  {:<14} {rate:<12}{names}", "");
+        line!(text, "  {:<14} {rate:<6}{names}", "");
     }
 }
 

@@ -359,10 +359,12 @@ impl Plan {
     /// The largest deployment of a variant that runs: that of a sweep's largest cell.
     pub fn largest(&self, variant: &str) -> Option<Deployment> {
         let deployment = self.deployment(variant)?;
-        let cells = self.loads.iter().filter_map(|load| load.cell.as_ref());
-        let sizes = cells.map(|cell| cell.of(deployment));
-        let largest = sizes.max_by_key(|size| (size.pods().len(), size.nodes));
-        Some(largest.unwrap_or_else(|| deployment.clone()))
+        let of_load = |load: &PlannedLoad| match &load.cell {
+            Some(cell) => cell.of(deployment),
+            None => deployment.clone(),
+        };
+        let sizes = self.loads.iter().map(of_load);
+        sizes.max_by_key(|size| (size.pods().len(), size.nodes))
     }
 
     /// What a trial brings up: its variant's deployment, of the size of its load's cell.

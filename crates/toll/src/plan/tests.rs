@@ -1,5 +1,8 @@
 //! Plans of the built-in studies and of variations on them, and their listing as a person reads it.
 
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
 use toll_lab::{
     AgentKind, DataPlane, NodeProxy, Petclinic, PetclinicPart, Program, Rendered, Runtime,
 };
@@ -859,4 +862,43 @@ fn the_listing_of_a_sweep_is_its_matrix_and_its_order_and_each_text_once() {
     let listing = listing(&plan, &rendered);
     assert!(listing.lines().count() < 100, "{} lines", listing.lines().count());
     insta::assert_snapshot!(listing);
+}
+
+proptest! {
+    #[test]
+    fn every_cell_is_borne_by_every_arm_in_every_block_whatever_is_swept(
+        rates in prop::collection::btree_set(1u32..1000, 0..4),
+        replicas in prop::collection::btree_set(1u32..100, 0..4),
+        nodes in prop::collection::btree_set(1u32..9, 0..3),
+        bring_up in prop::sample::select(vec!["trial", "block", "run"]),
+        seed in any::<u64>(),
+    ) {
+        prop_assume!(!(rates.is_empty() && replicas.is_empty() && nodes.is_empty()));
+        let list = |values: &BTreeSet<u32>| values.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let axis = |name: &str, values: &BTreeSet<u32>, text: String| {
+            if values.is_empty() { String::new() } else { format!("{name}: {text}, ") }
+        };
+        let matrix = [
+            axis("rate", &rates, format!("[{}]", list(&rates))),
+            axis("replicas", &replicas, format!("{{nginx: [{}]}}", list(&replicas))),
+            axis("nodes", &nodes, format!("[{}]", list(&nodes))),
+        ].concat();
+        let (_, text) = study::builtin().iter().find(|(name, _)| *name == "ambient-replicas").unwrap();
+        let text = &text[..text.find("\nreference:").unwrap()];
+        let text = text.replace("{rate: [20/s, 50/s], replicas: {nginx: [1, 10, 50, 90]}}", &format!("{{{matrix}}}"));
+        let text = text.replace("bring_up: block", &format!("bring_up: {bring_up}"));
+        let (study, _) = study::read("swept.yaml", &text, &without_parts).unwrap();
+        let plan = plan(&study, &Choices { seed, blocks: Some(3), ..choices() });
+        let cells = rates.len().max(1) * replicas.len().max(1) * nodes.len().max(1);
+        let names: BTreeSet<&str> = loads(&plan).into_iter().collect();
+        prop_assert_eq!(names.len(), cells + 2);
+        prop_assert_eq!(plan.trials.len(), 3 * 4 * (cells + 2));
+        let borne: BTreeSet<_> = plan.trials.iter().map(|t| (t.block, &t.arm, &t.load)).collect();
+        prop_assert_eq!(borne.len(), plan.trials.len());
+        let sizes = replicas.len().max(1) * nodes.len().max(1);
+        let shared = !replicas.contains(&1) || !nodes.is_empty();
+        let sizes = sizes + usize::from(shared);
+        let ups = match bring_up { "trial" => plan.trials.len(), "block" => 3 * 4 * sizes, _ => 4 * sizes };
+        prop_assert_eq!(plan.budget().bring_ups, ups);
+    }
 }

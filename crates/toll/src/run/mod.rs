@@ -53,6 +53,14 @@ pub enum RunError {
     /// The plan wants all arms up at once, and the lab has room for one.
     #[error("the arms cannot stand side by side: with loopback isolation they share their ports")]
     SideBySide,
+    /// The plan has several pods of a service or several nodes, and all pods share the machine's network.
+    #[error("{variant} has {what}, and with loopback isolation all pods share one address")]
+    NetworksNeeded {
+        /// The variant.
+        variant: String,
+        /// What it has several of.
+        what: String,
+    },
     /// The search for a knee broke.
     #[error("cannot find the knee of {variant}: {reason}")]
     Knee {
@@ -72,6 +80,9 @@ impl RunError {
             Self::NothingAnswered { .. } => Some(
                 "look at the logs of the services and the database in the trial's `logs` folder; the load expects a status below 400"
                     .into(),
+            ),
+            Self::NetworksNeeded { .. } => Some(
+                "run as root or where user namespaces are allowed (`toll doctor` tells)".into(),
             ),
             Self::SideBySide => Some(
                 "run as root or where user namespaces are allowed (`toll doctor` tells), or set `bring_up: block`"
@@ -278,12 +289,28 @@ impl Session<'_> {
 /// Whether the lab has room for the plan; to be asked before anything is stored.
 ///
 /// # Errors
-/// [`RunError::SideBySide`].
+/// [`RunError::SideBySide`], [`RunError::NetworksNeeded`].
 pub fn check(plan: &Plan, lab: &Lab) -> Result<(), RunError> {
     match (plan.bring_up, lab.isolation()) {
         (BringUp::Run, Some(Isolation::Loopback)) => Err(RunError::SideBySide),
+        (_, Some(Isolation::Loopback)) => match several(plan) {
+            Some((variant, what)) => Err(RunError::NetworksNeeded { variant, what }),
+            None => Ok(()),
+        },
         _ => Ok(()),
     }
+}
+
+/// A variant that has several pods of a service, or several nodes, at the largest of its sizes; and what of.
+fn several(plan: &Plan) -> Option<(String, String)> {
+    plan.ready().find_map(|(variant, _)| {
+        let largest = plan.largest(variant)?;
+        let replicated = largest.services.iter().find(|service| service.replicas > 1);
+        let pods =
+            replicated.map(|service| format!("{} pods of {}", service.replicas, service.name));
+        let nodes = (largest.nodes > 1).then(|| format!("{} nodes", largest.nodes));
+        Some((variant.to_owned(), pods.or(nodes)?))
+    })
 }
 
 /// Whether a trial to come goes on with the environment of `trial`, if that is still sound.

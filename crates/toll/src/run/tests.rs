@@ -446,3 +446,38 @@ fn a_second_toll_does_not_run_in_the_directory_of_the_first() {
     drop(lock);
     assert_eq!(flow.run(&lab(sound)).ending.unwrap(), Ending::Complete);
 }
+
+/// What was told to be left, seconds: before each trial and after it.
+fn left_s(ran: &Ran) -> (Vec<f64>, Vec<f64>) {
+    let before = ran.events.iter().filter_map(|event| match event {
+        RunEvent::TrialStarted { remaining_s, .. } => Some(*remaining_s),
+        _ => None,
+    });
+    let after = ran.events.iter().filter_map(|event| match event {
+        RunEvent::TrialEnded { remaining_s, .. } => Some(*remaining_s),
+        _ => None,
+    });
+    (before.collect(), after.collect())
+}
+
+#[test]
+fn the_budget_is_told_first_and_what_is_left_falls_from_it_to_nothing_also_after_a_resume() {
+    let flow = Flow::of(STUDY);
+    let first = flow.run_until(&lab(sound), measures(3));
+    let rest = flow.run(&lab(sound));
+    for (ran, trials) in [(first, 6), (rest, 4)] {
+        let RunEvent::Started { estimate_s, bring_ups, bring_ups_s, trials_s, .. } = ran.events[0]
+        else {
+            panic!("{:?}", ran.events[0])
+        };
+        assert_eq!(bring_ups, trials, "each trial has its own");
+        assert!((estimate_s - bring_ups_s - trials_s).abs() < 1e-9);
+        let (before, after) = left_s(&ran);
+        // The lab takes no time: less than a second has passed since.
+        assert!((before[0] - estimate_s).abs() < 0.5, "{before:?}, of {estimate_s}");
+        assert!(before.windows(2).all(|pair| pair[1] < pair[0]), "{before:?}");
+        assert!(after.iter().zip(&before).all(|(after, before)| after < before));
+    }
+    let (_, after) = left_s(&flow.run(&lab(sound)));
+    assert_eq!(after, [0.0; 0]);
+}

@@ -1,6 +1,6 @@
 //! What stands during a run: shared within a block, fresh after anything broke, gone at the end.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use toll_lab::{FakeCall, FakeLab, Lab, Proof};
@@ -217,4 +217,73 @@ fn a_directory_that_cannot_be_written_any_more_takes_down_what_stands() {
     });
     assert!(matches!(ran.ending, Err(RunError::Store(_))), "{:?}", ran.ending);
     assert_eq!(course(&lab), "U(-)D");
+}
+
+/// Two rates at each of two sizes, for each of three arms in each of two blocks.
+fn sweep() -> String {
+    let gateway = "entry: ingress\n  gateways: {ingress: {port: 8080, to: server}}";
+    let matrix = "duration: 10s, matrix: {rate: [100/s, 200/s], replicas: {server: [1, 3]}}";
+    let study = STUDY.replace("entry: server", gateway).replace("duration: 10s", matrix);
+    study.replace("blocks: 2", "blocks: 2\nbring_up: block")
+}
+
+/// A sound lab, and the pods of `server` at each of its loads.
+fn lab_that_notes_sizes() -> (Lab, Arc<Mutex<Vec<usize>>>) {
+    let sizes = Arc::<Mutex<Vec<usize>>>::default();
+    let seen = Arc::clone(&sizes);
+    let lab = lab(move |deployment, plan| {
+        seen.lock().unwrap().push(deployment.pods().len() - 1);
+        sound(deployment, plan)
+    });
+    (lab, sizes)
+}
+
+/// The size that each trial of a plan needs.
+fn sizes_planned(plan: &Plan) -> Vec<usize> {
+    let pods = |trial| plan.deployment_of(trial).unwrap().pods().len() - 1;
+    plan.trials.iter().map(pods).collect()
+}
+
+#[test]
+fn another_size_of_a_sweep_comes_up_afresh_and_the_loads_of_one_share_it() {
+    let (flow, (lab, sizes)) = (Flow::of(&sweep()), lab_that_notes_sizes());
+    assert_complete(flow.run(&lab));
+    assert_eq!(course(&lab), "U(-)(-)D".repeat(2 * 2 * 3));
+    assert_eq!(*sizes.lock().unwrap(), sizes_planned(&flow.plan));
+    let offered = flow.stored().trials.into_iter().map(|t| t.verdict.rate_per_s.unwrap() as u64);
+    assert_eq!(offered.collect::<Vec<_>>(), [100, 200].repeat(12));
+}
+
+#[test]
+fn a_sweep_is_resumed_in_the_middle_of_a_size_with_the_size_that_it_was_at() {
+    for cut in [1, 2, 13] {
+        let flow = Flow::of(&sweep());
+        let first = flow.run_until(&lab(sound), |events| is_now(events, cut, "ended"));
+        assert_eq!(first.ending.unwrap(), Ending::Interrupted);
+        let (rest, sizes) = lab_that_notes_sizes();
+        assert_complete(flow.run(&rest));
+        assert_eq!(flow.stored().trials.len(), 24);
+        assert_eq!(*sizes.lock().unwrap(), sizes_planned(&flow.plan)[cut..]);
+        let left = 24 - cut;
+        assert_eq!(course(&rest).matches('-').count(), left);
+        assert_eq!(course(&rest).matches('U').count(), left.div_ceil(2));
+    }
+}
+
+#[test]
+fn sizes_that_are_brought_up_once_stand_side_by_side() {
+    let study = sweep().replace("bring_up: block", "bring_up: run");
+    let (flow, lab) = (Flow::of(&study), lab(sound));
+    assert_complete(flow.run(&lab));
+    assert_eq!(course(&lab).matches('U').count(), 3 * 2);
+    assert_eq!(course(&lab).matches('D').count(), 3 * 2);
+}
+
+#[test]
+fn a_crash_at_one_size_of_a_sweep_costs_its_own_environment_only() {
+    let study = sweep().replace("bring_up: block", "bring_up: run");
+    let (flow, lab) = (Flow::of(&study), crashing_in(1, lab(sound)));
+    assert_complete(flow.run(&lab));
+    assert_eq!(invalid(&flow), [1]);
+    assert_eq!(course(&lab).matches('U').count(), 3 * 2 + 1);
 }
