@@ -136,12 +136,12 @@ fn derive(
     let of_pod = |derive: &dyn Fn(&str) -> Option<Estimate>| figure.pod.as_deref().and_then(derive);
     match figure.derived {
         Derived::ThroughputChange => arms.change(effects::throughput),
-        Derived::LatencyP95Change => arms.percentile_change(0.95),
-        Derived::LatencyP90Change => arms.percentile_change(0.90),
-        Derived::LatencyP99Change => arms.percentile_change(0.99),
         Derived::LatencyMeanChange => arms.change(|t| effects::observe(t, Metric::LatencyMean)),
-        // Totals of groups are computed where groups are.
-        Derived::CpuRatio | Derived::MemoryRatio => None,
+        Derived::LatencyP90Change => arms.percentile_change(0.90),
+        Derived::LatencyP95Change => arms.percentile_change(0.95),
+        Derived::LatencyP99Change => arms.percentile_change(0.99),
+        Derived::CpuRatio => arms.ratio("cpu_total_millicores", cores),
+        Derived::MemoryRatio => arms.ratio("memory_total_mib", cores),
         Derived::CpuLoadPoints => {
             of_pod(&|pod| arms.difference(|t| cpu_load_percent(t, pod, cores)))
         }

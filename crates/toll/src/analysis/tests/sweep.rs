@@ -11,13 +11,13 @@ use toll_lab::{
 use toll_load::Histogram;
 
 use super::super::findings::{
-    AttributedCost, Effect, Findings, LoadFindings, Metric, ResourceGroup, ResourceUse, Spread,
-    VariantLoad, Verdict,
+    AttributedCost, Derived, Effect, Findings, LoadFindings, Metric, ResourceGroup, ResourceUse,
+    Spread, VariantLoad, Verdict,
 };
 use super::{BARE, open, run};
 use crate::plan::{
     Arm, Cell, PlannedLoad, PlannedRate, PlannedReference, PlannedTrial, PlannedVariant,
-    PublishedFigure, Release, VariantState,
+    PublishedFigure, Recomputed, Release, VariantState,
 };
 use crate::store::{Mark, MarkedSample, RunRecord, TrialRecord};
 
@@ -439,6 +439,16 @@ mod resources {
             figure: figure.into(),
             value,
         };
+        let ratio = |derived| Recomputed {
+            variant: "ambient".into(),
+            against: Some("sidecar".into()),
+            load: LARGE.0.into(),
+            derived,
+            pod: None,
+            printed: Some(0.5),
+            recomputed: None,
+            because: "made up".into(),
+        };
         record.plan.reference = Some(PlannedReference {
             source: "a paper".into(),
             notes: vec![],
@@ -446,9 +456,13 @@ mod resources {
                 figure("cpu_total_millicores", 107.17),
                 figure("memory_total_mib", 1105.33),
             ],
-            recomputed: vec![],
+            recomputed: vec![ratio(Derived::CpuRatio), ratio(Derived::MemoryRatio)],
         });
         let found = found(&record);
+        let ratios = &cell(&found, &LARGE).recomputed;
+        assert!(near(ratios[0].measured.unwrap().value, 4.6 / 4.2), "{ratios:?}");
+        assert!(near(ratios[1].measured.unwrap().value, 550.0 / 3190.0), "{ratios:?}");
+        assert_eq!(ratios[0].against.as_deref(), Some("sidecar"));
         let rows = &cell(&found, &LARGE).reference;
         assert!(near(rows[0].measured.unwrap(), 4.6), "{rows:?}");
         assert!(near(rows[1].measured.unwrap(), 550.0), "{rows:?}");
