@@ -307,7 +307,7 @@ pub fn proofs(run: &RunRecord) -> Vec<ProofSummary> {
     ran.map(|name| {
         let trials: Vec<_> = run.trials.iter().filter(|t| t.trial.arm.variant == name).collect();
         let proven = |t: &&&TrialRecord| t.proof.as_ref().is_some_and(toll_lab::Proof::holds);
-        let last = trials.iter().rev().find_map(|t| t.proof.as_ref());
+        let last = last_at_the_largest_size(run, &trials).and_then(|t| t.proof.as_ref());
         ProofSummary {
             variant: name.into(),
             trials: trials.len(),
@@ -322,6 +322,20 @@ pub fn proofs(run: &RunRecord) -> Vec<ProofSummary> {
         }
     })
     .collect()
+}
+
+/// The last trial with a proof; of a sweep one of those with the most pods, whose claims cover the most.
+fn last_at_the_largest_size<'a>(
+    run: &RunRecord,
+    trials: &[&'a TrialRecord],
+) -> Option<&'a TrialRecord> {
+    let pods = |trial: &TrialRecord| {
+        let load = run.plan.loads.iter().find(|load| load.name == trial.trial.load);
+        let replicas = load.and_then(|load| load.cell.as_ref()?.replicas.as_ref());
+        replicas.map_or(0, |(_, pods)| *pods)
+    };
+    let proven = trials.iter().copied().filter(|t| t.proof.is_some());
+    proven.max_by_key(|trial| pods(trial))
 }
 
 /// The loads put together whose requests leave the same spans.

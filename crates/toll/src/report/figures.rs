@@ -32,6 +32,8 @@ pub(super) enum Quantity {
     Points,
     /// Threads of a process.
     Threads,
+    /// Pods, of which a line may count fractions.
+    Pods,
 }
 
 impl Quantity {
@@ -60,6 +62,7 @@ impl Quantity {
             Self::Percent => ("%", 1.0),
             Self::Points => ("points", 1.0),
             Self::Threads => ("threads", 1.0),
+            Self::Pods => ("pods", 1.0),
         }
     }
 }

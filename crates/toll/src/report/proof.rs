@@ -8,6 +8,8 @@ use super::table::{Cell, Group, Piece, Section, Table, Tone, words};
 
 /// Claims that a brief report names before it only counts the rest.
 const KEY_CLAIMS: usize = 3;
+/// The same of a sweep, whose report is long as it is.
+const KEY_CLAIMS_OF_A_SWEEP: usize = 2;
 /// Words of the claims that sum the others up, on traversals and on a database's rows: they are named first.
 const KEY_WORDS: [&str; 4] = ["crossed", "acknowledged", "written", "span"];
 
@@ -15,10 +17,18 @@ const KEY_WORDS: [&str; 4] = ["crossed", "acknowledged", "written", "span"];
 pub(super) fn proof(findings: &Findings, detail: Detail) -> Section {
     let text = "A trial counts only if the traffic provably took the path that its variant claims.";
     let mut pieces = vec![Piece::Text(text.into())];
+    let is_sweep = findings.loads.iter().any(|load| load.cell.is_some());
+    if is_sweep {
+        let text = "The trials of all cells are counted; the claims are those of the last that ran at the largest size.";
+        pieces.extend((detail == Detail::Full).then(|| Piece::Text(text.into())));
+    }
+    let named = if is_sweep { KEY_CLAIMS_OF_A_SWEEP } else { KEY_CLAIMS };
     pieces.extend(spans(findings));
     match detail {
         Detail::Brief => {
-            pieces.push(Piece::List(findings.proofs.iter().flat_map(proof_lines).collect()));
+            pieces.push(Piece::List(
+                findings.proofs.iter().flat_map(|proof| proof_lines(proof, named)).collect(),
+            ));
         }
         Detail::Full if !findings.proofs.is_empty() => {
             let columns = vec![words("claim"), words("expected"), words("seen"), words("holds")];
@@ -104,7 +114,7 @@ fn leading_claims(proof: &ProofSummary) -> Vec<&str> {
 }
 
 /// One line for a variant: its leading claims, or those that failed.
-fn proof_lines(proof: &ProofSummary) -> Vec<Cell> {
+fn proof_lines(proof: &ProofSummary, named: usize) -> Vec<Cell> {
     let all_hold = proof.proven == proof.trials && proof.trials > 0;
     let failed: Vec<Cell> = proof
         .claims
@@ -118,8 +128,8 @@ fn proof_lines(proof: &ProofSummary) -> Vec<Cell> {
         })
         .collect();
     let mut names = leading_claims(proof);
-    let rest = names.len().saturating_sub(KEY_CLAIMS);
-    names.truncate(KEY_CLAIMS);
+    let rest = names.len().saturating_sub(named);
+    names.truncate(named);
     let more =
         if rest > 0 { format!("; {rest} more, all in the HTML report") } else { String::new() };
     let claims =

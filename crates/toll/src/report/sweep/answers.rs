@@ -2,7 +2,7 @@
 //! many pods on, what a pod costs, and what a low rate does by itself. Decides nothing.
 
 use super::Sweep;
-use super::scaling::{growth, told_crossings};
+use super::scaling::{growth, is_between_others, told_crossings};
 use super::service_times;
 use super::words::{at_largest, quantity_of, rate_title};
 use crate::analysis::findings::{Effect, LoadFindings, Metric, ScaledQuantity, Verdict};
@@ -78,14 +78,11 @@ fn in_a_row(phrases: &[(&'static str, String)]) -> String {
 
 /// From how many pods on one variant takes less than another, memory then CPU.
 fn crossing(sweep: &Sweep<'_>) -> Option<String> {
-    let baseline = &sweep.findings.baseline;
-    let between = sweep.findings.crossings.iter().filter(|crossing| {
-        matches!(crossing.quantity, ScaledQuantity::Memory | ScaledQuantity::Cpu)
-            && crossing.below != *baseline
-            && crossing.above != *baseline
+    let told = sweep.findings.crossings.iter().filter(|crossing| {
+        let quantities = [ScaledQuantity::Memory, ScaledQuantity::Cpu];
+        quantities.contains(&crossing.quantity) && is_between_others(sweep, crossing)
     });
-    let told = told_crossings(&between.collect::<Vec<_>>());
-    let said: Vec<String> =
-        told.iter().map(|(told, at)| format!("{}{}.", told.said, at.rates)).collect();
+    let told = told_crossings(&told.collect::<Vec<_>>());
+    let said: Vec<String> = told.into_iter().map(|said| said.sentence + ".").collect();
     (!said.is_empty()).then(|| said.join(" "))
 }

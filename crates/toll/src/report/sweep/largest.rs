@@ -17,7 +17,7 @@ pub(super) fn largest(sweep: &Sweep<'_>) -> Option<Section> {
     let compared = || loads.iter().flat_map(|load| load.effects.iter().chain(&load.between));
     let first = compared().next()?;
     let text = format!(
-        "What each variant adds to {} (and as a ratio), paired within blocks; below it the {}.",
+        "Added to {} (and as a ratio), paired within blocks; below it the {}.",
         sweep.findings.baseline,
         interval_title(std::slice::from_ref(first))
     );

@@ -8,22 +8,18 @@ use crate::report::content::{Detail, in_first_order, section, value_of};
 use crate::report::figures::Scale;
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 
+const PERCENTILES: [(Metric, &str); 2] = [(Metric::LatencyP50, "p50"), (Metric::LatencyP99, "p99")];
+
 /// The overview of all cells.
 pub(super) fn overview(sweep: &Sweep<'_>, detail: Detail) -> Section {
-    let percentiles: &[(Metric, &str)] = match detail {
-        Detail::Brief => &[(Metric::LatencyP50, "p50"), (Metric::LatencyP99, "p99")],
-        Detail::Full => &[
-            (Metric::LatencyP50, "p50"),
-            (Metric::LatencyP99, "p99"),
-            (Metric::LatencyMean, "mean"),
-        ],
+    let text = match detail {
+        Detail::Brief => "Means at equal rate, all pods. The HTML report has each cell by itself.",
+        Detail::Full => {
+            "Means over blocks at equal rate, CPU and anonymous memory of all pods at the same instant. What each cell shows by itself is below."
+        }
     };
-    let mut text = "Means over blocks, at equal rate.".to_owned();
-    if detail == Detail::Brief {
-        text += " What each cell shows by itself is in the HTML report.";
-    }
     let shown = Shown { sweep, loads: shown(sweep, detail) };
-    let mut pieces = vec![Piece::Text(text), Piece::Table(shown.latencies(percentiles))];
+    let mut pieces = vec![Piece::Text(text.into()), Piece::Table(shown.latencies())];
     pieces.extend(shown.uses().map(Piece::Table));
     section("overview", "All cells", pieces)
 }
@@ -55,12 +51,12 @@ struct Shows {
 }
 
 impl Shown<'_> {
-    fn latencies(&self, percentiles: &[(Metric, &str)]) -> Table {
+    fn latencies(&self) -> Table {
         // One scale for all percentiles, so that p99 is seen to be larger than p50.
         let scale = scale_over(&self.loads, Metric::LatencyP50);
         let largest = scale_over(&self.loads, Metric::LatencyP99);
         let scale = if scale.unit() == largest.unit() { scale } else { largest };
-        let columns = percentiles.iter().flat_map(|(metric, name)| {
+        let columns = PERCENTILES.iter().flat_map(|(metric, name)| {
             self.by_variant(name, |load, variant| {
                 let of = load.variants.iter().find(|v| v.variant == variant)?;
                 Some(scale.plain(value_of(of, *metric)?))
@@ -82,7 +78,7 @@ impl Shown<'_> {
                 Some(scale.plain(part(of)?.mean.value))
             })
         });
-        let title = "CPU of all pods, mCPU, and their anonymous memory, MiB";
+        let title = "CPU, mCPU, and memory, MiB";
         let any = PARTS.iter().any(|(.., part)| !values(*part).is_empty());
         any.then(|| self.table(title, columns.collect()))
     }

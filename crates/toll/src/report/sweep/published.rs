@@ -11,20 +11,23 @@ use crate::report::wording::{ends, range};
 
 /// A row a cell, a group a figure; none when the study has none.
 pub(super) fn published(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
-    let loads = match detail {
-        Detail::Brief => sweep.largest(),
-        Detail::Full => sweep.cells.clone(),
+    let has_some = |l: &LoadFindings| !(l.reference.is_empty() && l.recomputed.is_empty());
+    let all: Vec<&LoadFindings> = sweep.cells.iter().copied().filter(|l| has_some(l)).collect();
+    let last = sweep.largest().into_iter().rfind(|load| has_some(load));
+    let loads = match (detail, last) {
+        (Detail::Brief, Some(last)) => vec![last],
+        _ => all.clone(),
     };
-    let has_some = |l: &&LoadFindings| !(l.reference.is_empty() && l.recomputed.is_empty());
-    sweep.cells.iter().copied().find(has_some)?;
-    let mut pieces = vec![Piece::Text(
-        "Machines differ: what compares is how a figure grows from cell to cell, and ratios between variants.".into(),
-    )];
-    pieces.extend(as_published(&loads).map(Piece::Table));
-    if sweep.cells.len() > loads.len() {
-        pieces.push(Piece::Text("Those of the smaller sizes are in the HTML report.".into()));
+    let mut text = "Machines differ: compare how a figure grows from cell to cell, and ratios between variants.".to_owned();
+    if loads.len() < all.len() {
+        text += " The HTML report has those of the other cells.";
     }
+    let mut pieces = vec![Piece::Text(text)];
+    pieces.extend(as_published(&loads).map(Piece::Table));
     pieces.extend(derived(&loads));
+    if pieces.len() == 1 {
+        return None;
+    }
     let notes = sweep.findings.published.iter().map(|note| Cell::toned(note, Tone::Quiet));
     pieces.push(Piece::List(notes.collect()));
     Some(section("published", "Published figures", pieces))
@@ -33,44 +36,54 @@ pub(super) fn published(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
 /// A published figure and the cell that it is of.
 type Row<'a> = (&'a LoadFindings, &'a ReferenceRow);
 
+/// A group a figure with a row a cell, so that one sees it grow; of a single cell a row a figure.
 fn as_published(loads: &[&LoadFindings]) -> Option<Table> {
     let rows: Vec<Row<'_>> =
         loads.iter().flat_map(|load| load.reference.iter().map(move |row| (*load, row))).collect();
+    let names = |(load, row): &Row<'_>| {
+        let cell = cell_name(load);
+        let figure = figure_title(&row.figure);
+        if loads.len() == 1 { (cell, figure) } else { (figure, cell) }
+    };
     let with_ratios = rows.iter().any(|(_, row)| row.published_ratio.is_some());
     let mut columns = vec![words(""), figures("published"), figures("measured")];
     if with_ratios {
         columns.extend(["published ratio", "measured ratio", "interval"].map(figures));
     }
-    let titles: Vec<String> = rows.iter().map(|(_, row)| figure_title(&row.figure)).collect();
+    let titles: Vec<String> = rows.iter().map(|row| names(row).0).collect();
     let group = |title: &str| {
-        let of = |(_, row): &&Row<'_>| figure_title(&row.figure) == title;
-        group(title, &rows.iter().filter(of).copied().collect::<Vec<_>>(), with_ratios)
+        let of: Vec<Row<'_>> = rows.iter().filter(|row| names(row).0 == title).copied().collect();
+        let published = verbatim_column(&of.iter().map(|(_, r)| r.published).collect::<Vec<_>>());
+        let row = |(row, published): (&Row<'_>, String)| {
+            let title = format!("{}, {}", names(row).1, row_name(row.1));
+            let measured = row.1.measured.map(|m| scale_of(&rows, &row.1.figure).plain(m));
+            let mut cells = vec![title.into(), published.into()];
+            cells.push(measured.map_or_else(did_not_run, Cell::from));
+            cells.extend(with_ratios.then(|| ratios(row.1)).into_iter().flatten());
+            cells
+        };
+        Group { title: Some(title.into()), rows: of.iter().zip(published).map(row).collect() }
     };
     let groups: Vec<Group> =
         in_first_order(titles.iter().map(String::as_str)).into_iter().map(group).collect();
     (!groups.is_empty()).then_some(Table { columns, groups })
 }
 
-fn group(title: &str, rows: &[Row<'_>], with_ratios: bool) -> Group {
-    let scale = Scale::of(Quantity::Percent, rows.iter().filter_map(|(_, r)| r.measured));
-    let published = verbatim_column(&rows.iter().map(|(_, r)| r.published).collect::<Vec<_>>());
+/// One scale for a figure, whichever cell it is of.
+fn scale_of(rows: &[Row<'_>], figure: &str) -> Scale {
+    let alike = rows.iter().filter(|(_, row)| row.figure == figure);
+    Scale::of(Quantity::Percent, alike.filter_map(|(_, row)| row.measured))
+}
+
+/// Published and measured ratio to the baseline, and the interval of the latter.
+fn ratios(row: &ReferenceRow) -> [Cell; 3] {
     let absent = || Cell::toned("–", Tone::Quiet);
-    let row = |((load, row), published): (&Row<'_>, String)| {
-        let mut cells = vec![
-            Cell::from(format!("{}, {}", cell_name(load), row_name(row))),
-            published.into(),
-            row.measured.map_or_else(did_not_run, |m| scale.plain(m).into()),
-        ];
-        if with_ratios {
-            let measured = row.measured_ratio;
-            let ends = measured.and_then(ends).map(|(l, h)| range(&ratio(l), &ratio(h)));
-            cells.push(row.published_ratio.map_or_else(absent, |r| ratio(r).into()));
-            cells.push(measured.map_or_else(absent, |r| ratio(r.value).into()));
-            cells.push(ends.map_or_else(absent, Cell::from));
-        }
-        cells
-    };
-    Group { title: Some(title.into()), rows: rows.iter().zip(published).map(row).collect() }
+    let ends = row.measured_ratio.and_then(ends).map(|(l, h)| range(&ratio(l), &ratio(h)));
+    [
+        row.published_ratio.map_or_else(absent, |r| ratio(r).into()),
+        row.measured_ratio.map_or_else(absent, |r| ratio(r.value).into()),
+        ends.map_or_else(absent, Cell::from),
+    ]
 }
 
 /// What follows from the published figures, cell by cell; what is said of several cells is said once.

@@ -33,7 +33,7 @@ pub(super) fn resources(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
 
 fn brief(load: &LoadFindings) -> Vec<Piece> {
     let text = format!(
-        "{}: means over exactly the measured window. The HTML report has the lowest and highest, and the column sums that the published study calls its total.",
+        "{}, means. The HTML report has lowest and highest too, and the sums of columns that the published study calls its total.",
         cell_name(load)
     );
     vec![Piece::Text(text), Piece::Table(means(load))]
@@ -67,7 +67,7 @@ fn means(load: &LoadFindings) -> Table {
     };
     let row = |row: &ResourceRow| toned(row.group, shown.iter().map(|of| mean(row, of)));
     let groups = load.resources.iter().filter(|row| row.group != ResourceGroup::ColumnSums);
-    let title = Some("CPU, mCPU, and anonymous memory, MiB".into());
+    let title = Some("CPU, mCPU, and memory, MiB".into());
     Table { columns, groups: vec![Group { title, rows: groups.map(row).collect() }] }
 }
 
@@ -103,7 +103,8 @@ pub(super) fn table(load: &LoadFindings) -> Option<Table> {
 
 fn scale(quantity: Quantity, spreads: impl Iterator<Item = Spread>) -> Scale {
     // The largest sets the decimals: a row of the table is read against its total.
-    Scale::of(quantity, [spreads.map(|s| s.mean.value).fold(0.0, f64::max)])
+    let largest = spreads.map(|s| s.mean.value).fold(0.0, f64::max);
+    Scale::of(quantity, [largest, largest / 10.0])
 }
 
 fn resource_row(group: ResourceGroup, of: &ResourceUse, cpu: Scale, memory: Scale) -> Vec<Cell> {
@@ -122,7 +123,7 @@ fn group_title(group: ResourceGroup) -> &'static str {
         ResourceGroup::NodeProxies => "node proxies",
         ResourceGroup::Control => "control plane",
         ResourceGroup::Total => "total, at one instant",
-        ResourceGroup::ColumnSums => "columns summed up",
+        ResourceGroup::ColumnSums => "sum of columns",
     }
 }
 

@@ -7,14 +7,14 @@ use crate::analysis::findings::{Crossing, Estimate, HeldOut, ScaledQuantity, Sca
 use crate::report::content::{Detail, in_first_order, section};
 use crate::report::figures::{Quantity, Scale, change, rounded, verbatim};
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
-use crate::report::wording::{ends, interval, range};
+use crate::report::wording::{ends, interval};
 
 /// What it costs by pods and rate; none when nothing was fitted.
 pub(super) fn scaling(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
     let findings = sweep.findings;
     let first = findings.scalings.first()?;
     let (service, level) = (&first.service, level(first.fixed));
-    let text = "A line through the trials of all sizes and rates: fixed part + pods x a pod + rate x a request a second; of all groups of pods, anonymous memory.";
+    let text = "A line through the trials of all sizes and rates: fixed part + pods × a pod + rate × a request/s; CPU and anonymous memory of all pods.";
     let mut pieces = vec![Piece::Text(text.into())];
     let crossings = crossings(sweep, detail);
     pieces.extend((!crossings.is_empty()).then_some(Piece::List(crossings)));
@@ -107,101 +107,118 @@ fn parts(lines: &[&Scaling]) -> (&'static str, [(Part, Scale); 3]) {
 
 /// Where variants cross, a line a pair and quantity. A brief report leaves the baseline out: it is what costs least.
 fn crossings(sweep: &Sweep<'_>, detail: Detail) -> Vec<Cell> {
-    let baseline = &sweep.findings.baseline;
-    let shown = sweep.findings.crossings.iter().filter(|crossing| {
-        let is_between = [&crossing.below, &crossing.above].iter().all(|name| *name != baseline);
-        is_between || detail == Detail::Full
-    });
-    told_crossings(&shown.collect::<Vec<_>>())
-        .into_iter()
-        .map(|(told, at)| {
-            Cell::toned(format!("{}{}{}.", told.said, at.rates, at.points), told.tone)
-        })
+    let shown = sweep
+        .findings
+        .crossings
+        .iter()
+        .filter(|crossing| is_between_others(sweep, crossing) || detail == Detail::Full);
+    let told = told_crossings(&shown.collect::<Vec<_>>());
+    told.into_iter()
+        .map(|said| Cell::toned(said.sentence + &said.points + ".", said.tone))
         .collect()
 }
 
-/// What may be said of a crossing.
-#[derive(Debug, Clone, PartialEq)]
-pub(in crate::report) struct Told {
-    /// Without its end, so that a place may follow.
-    pub(in crate::report) said: String,
-    pub(in crate::report) tone: Tone,
+/// Whether neither of the two is the baseline.
+pub(super) fn is_between_others(sweep: &Sweep<'_>, crossing: &Crossing) -> bool {
+    ![&crossing.below, &crossing.above].contains(&&sweep.findings.baseline)
 }
 
-/// What is said of several rates alike is said once: where it holds, and at how many pods the lines cross.
-pub(super) fn told_crossings(crossings: &[&Crossing]) -> Vec<(Told, Place)> {
-    let mut told: Vec<(Told, Vec<&Crossing>)> = Vec::new();
-    for crossing in crossings {
-        let says = told_crossing(crossing);
-        match told.iter_mut().find(|(known, _)| *known == says) {
-            Some((_, alike)) => alike.push(crossing),
-            None => told.push((says, vec![crossing])),
-        }
-    }
-    told.into_iter().map(|(told, alike)| (told, Place::of(&alike))).collect()
+/// What may be said of one crossing.
+struct Told {
+    /// `ambient takes less memory than sidecar`.
+    claim: String,
+    /// `from 3 pods on`; empty where nothing can be told.
+    place: String,
+    tone: Tone,
 }
 
-/// Where something is said of crossings.
-pub(super) struct Place {
-    /// ` at 20 and 50 requests/s`; empty when the rate is not swept.
-    pub(super) rates: String,
+/// What may be said of the crossings of two variants at all rates.
+pub(in crate::report) struct Said {
+    /// `ambient takes less CPU than sidecar from 3 pods on at 20 and from 5 pods on at 50 requests/s`.
+    pub(in crate::report) sentence: String,
     /// ` (the lines cross at 1.3 [0.9 to 1.7] pods)`; empty when they do not where there can be pods.
     pub(super) points: String,
+    tone: Tone,
 }
 
-impl Place {
-    fn of(crossings: &[&Crossing]) -> Self {
-        let rates: Vec<String> =
-            crossings.iter().filter_map(|c| c.rate_per_s).map(verbatim).collect();
-        let points: Vec<String> = crossings.iter().filter_map(|c| point(c)).collect();
-        let unless_none =
-            |of: &[String], said: String| if of.is_empty() { String::new() } else { said };
-        Self {
-            rates: unless_none(&rates, format!(" at {}\u{a0}requests/s", listed(&rates))),
-            points: unless_none(&points, format!(" (the lines cross at {} pods)", listed(&points))),
-        }
-    }
-}
-
-/// `From 3 pods on ambient takes less memory than sidecar`: only what the interval allows.
-pub(in crate::report) fn told_crossing(crossing: &Crossing) -> Told {
-    let Crossing { below, above, quantity, measured_up_to, pods, .. } = crossing;
-    let what = quantity_title(*quantity);
-    let less = |one: &str, other: &str| match quantity {
-        ScaledQuantity::Memory | ScaledQuantity::Cpu => {
-            format!("{one} takes less {what} than {other}")
-        }
-        _ => format!("{one} has less {what} than {other}"),
+/// What is said of several rates is one sentence.
+pub(in crate::report) fn told_crossings(crossings: &[&Crossing]) -> Vec<Said> {
+    let all: Vec<(Told, &Crossing)> = crossings.iter().map(|c| (told(c), *c)).collect();
+    let claims = in_first_order(all.iter().map(|(told, _)| told.claim.as_str()));
+    let said = |claim: &str| {
+        let of: Vec<&(Told, &Crossing)> =
+            all.iter().filter(|(told, _)| told.claim == claim).collect();
+        let points: Vec<String> = of.iter().filter_map(|(_, crossing)| point(crossing)).collect();
+        let points = if points.is_empty() {
+            String::new()
+        } else {
+            format!(" (the lines cross at {} pods)", listed(&points))
+        };
+        Said { sentence: sentence(claim, &of), points, tone: of[0].0.tone }
     };
-    let said = |said: String, tone| Told { said, tone };
-    let up_to = several(*measured_up_to, "pod");
-    match ends(*pods) {
+    claims.into_iter().map(said).collect()
+}
+
+/// A claim with where it holds and at which rates; rates at which it holds alike stand together.
+fn sentence(claim: &str, of: &[&(Told, &Crossing)]) -> String {
+    let places = in_first_order(of.iter().map(|(told, _)| told.place.as_str()));
+    let place = |place: &str| {
+        let alike = of.iter().filter(|(told, _)| told.place == place);
+        let rates: Vec<String> = alike.filter_map(|(_, c)| c.rate_per_s).map(verbatim).collect();
+        let rates = if rates.is_empty() {
+            String::new()
+        } else {
+            format!(" at {}\u{a0}requests/s", listed(&rates))
+        };
+        format!("{place}{rates}").trim_start().to_owned()
+    };
+    let places: Vec<String> = places.into_iter().map(place).collect();
+    format!("{claim} {}", listed(&places)).trim_end().to_owned()
+}
+
+/// Only what the interval allows.
+fn told(crossing: &Crossing) -> Told {
+    let Crossing { below, above, measured_up_to, .. } = crossing;
+    let most = *measured_up_to as f64;
+    let told = |claim: String, place: String, tone| Told { claim, place, tone };
+    match ends(crossing.pods) {
         Some((_, high)) if high <= 1.0 => {
-            said(format!("With any number of pods {}", less(above, below)), Tone::Same)
+            told(less(crossing, above, below), "with any number of pods".into(), Tone::Same)
         }
-        Some((low, _)) if low > *measured_up_to as f64 => said(
-            format!("Up to {up_to}, as far as was measured, {}", less(below, above)),
-            Tone::Same,
-        ),
-        Some((_, high)) if high <= *measured_up_to as f64 => {
-            let from = several(high.ceil() as usize, "pod");
-            said(format!("From {from} on {}", less(above, below)), Tone::Same)
+        Some((low, _)) if low > most => {
+            let place =
+                format!("up to {}, as far as was measured,", several(*measured_up_to, "pod"));
+            told(less(crossing, below, above), place, Tone::Same)
         }
-        _ => said(
-            format!("From how many pods on {} cannot be told", less(above, below)),
-            Tone::Unknown,
-        ),
+        Some((_, high)) if high <= most => {
+            let place = format!("from {} on", several(high.ceil() as usize, "pod"));
+            told(less(crossing, above, below), place, Tone::Same)
+        }
+        _ => {
+            let claim = less(crossing, above, below);
+            let claim = format!("from how many pods on {claim} cannot be told");
+            told(claim, String::new(), Tone::Unknown)
+        }
     }
+}
+
+/// `ambient takes less memory than sidecar`.
+fn less(crossing: &Crossing, one: &str, other: &str) -> String {
+    let takes = match crossing.quantity {
+        ScaledQuantity::Memory | ScaledQuantity::Cpu => "takes",
+        ScaledQuantity::AddedP50 | ScaledQuantity::AddedP99 => "has",
+    };
+    format!("{one} {takes} less {} than {other}", quantity_title(crossing.quantity))
 }
 
 /// Where the lines cross, when that is at a number of pods that there can be.
 fn point(crossing: &Crossing) -> Option<String> {
     let (low, high) = ends(crossing.pods)?;
-    let scale = Scale::of(Quantity::Threads, [crossing.pods.value]);
-    let said = |value| scale.plain(value);
     let is_possible = high > 1.0 && low <= crossing.measured_up_to as f64;
-    is_possible
-        .then(|| format!("{} [{}]", said(crossing.pods.value), range(&said(low), &said(high))))
+    let scale = Scale::of(Quantity::Pods, [crossing.pods.value]);
+    let shown =
+        || format!("{} [{}]", scale.plain(crossing.pods.value), interval(scale, crossing.pods));
+    is_possible.then(shown)
 }
 
 /// Predictions of the largest size from the smaller ones, with a sentence on the worst of each quantity.
@@ -270,8 +287,8 @@ fn predictions(quantity: ScaledQuantity, fits: &[&Scaling]) -> Group {
 pub(super) fn growth(sweep: &Sweep<'_>, quantity: ScaledQuantity) -> Option<String> {
     let of = of_quantity(sweep, quantity);
     let service = &of.first()?.service;
-    let name = quantity_title(quantity);
     let (unit, [_, (_, scale), _]) = parts(&of);
+    let of_what = if quantity == ScaledQuantity::Memory { " of memory" } else { "" };
     let slope = |s: &&Scaling| {
         let is_clear = ends(s.per_pod).is_some_and(|(low, high)| low > 0.0 || high < 0.0);
         let takes =
@@ -291,7 +308,7 @@ pub(super) fn growth(sweep: &Sweep<'_>, quantity: ScaledQuantity) -> Option<Stri
     };
     let fixed = listed(&fixed);
     Some(format!(
-        "Each further {service} pod takes, in {unit} of {name}, {slopes}, on top of {fixed}{rate}."
+        "Each further {service} pod takes, in {unit}{of_what}, {slopes}, on top of {fixed}{rate}."
     ))
 }
 

@@ -11,7 +11,7 @@ use crate::report::wording::{ends, interval};
 /// Service time by rate; none where no size had several rates.
 pub(super) fn service_times(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
     let widest = widest(sweep)?;
-    let text = "From sending to the answer. At low rates CPUs sleep between requests, and every request pays for waking them: what falls with the rate in the baseline too is no cost of a variant.";
+    let text = "Median, from sending to the answer. At low rates every request wakes a CPU that sleeps: what falls with the rate in the baseline too is no cost of a variant.";
     let mut pieces = vec![Piece::Text(text.into())];
     pieces.push(Piece::List(verdicts(sweep, widest)));
     let all = &sweep.findings.service_times;
@@ -86,14 +86,17 @@ fn own(baseline: &str, curve: &ServiceTimeCurve) -> Option<Cell> {
     let (own, variant) = (curve.own_fall?, &curve.variant);
     let (said, tone) = match ends(own) {
         Some((_, high)) if high < 0.0 => {
-            (format!("{variant} falls by {} more than {baseline}", size(own)), Tone::Worse)
+            (format!("In {variant} it falls by {} more than in {baseline}", size(own)), Tone::Worse)
         }
         Some((low, _)) if low > 0.0 => {
             let less = Estimate { value: -own.value, low: -own.high, high: -own.low, ..own };
-            (format!("{variant} falls by {} less than {baseline}", size(less)), Tone::Same)
+            (format!("In {variant} it falls by {} less than in {baseline}", size(less)), Tone::Same)
         }
         _ => (
-            format!("whether {variant} falls by more than {baseline} cannot be told{}", aside(own)),
+            format!(
+                "Whether it falls by more in {variant} than in {baseline} cannot be told{}",
+                aside(own)
+            ),
             Tone::Unknown,
         ),
     };
@@ -129,7 +132,7 @@ fn title(times: &ServiceTimes, scale: Scale) -> String {
     let with = times.replicas.as_ref().map_or_else(String::new, |(service, pods)| {
         format!(", {}", several(*pods, &format!("{service} pod")))
     });
-    format!("median service time{with}, {}", scale.unit())
+    format!("service time{with}, {}", scale.unit())
 }
 
 /// A row of changes and one of their intervals; none where there is no change.

@@ -12,3 +12,180 @@ fn the_terminal_report_of_ten_cells_is_no_longer_than_200_lines() {
     let lines = terminal(&ambient_replicas(), 80, false).lines().count();
     assert!(lines <= 200, "{lines} lines");
 }
+
+#[test]
+fn zz_dump() {
+    std::fs::write("/tmp/report-page.html", html(&ambient_replicas())).unwrap();
+    std::fs::write("/tmp/report-page.md", markdown(&ambient_replicas())).unwrap();
+}
+
+/// What a terminal shows of `findings`, on lines as long as they need to be.
+fn told(findings: &Findings) -> String {
+    terminal(findings, 110, false).replace("\n  ", " ").replace('\u{a0}', " ")
+}
+
+fn answers_of(findings: &Findings) -> Vec<String> {
+    answers::answers(findings).iter().map(|answer| answer.replace('\u{a0}', " ")).collect()
+}
+
+fn with_crossings(pods: &[(f64, f64)]) -> Findings {
+    let mut findings = ambient_replicas();
+    findings.crossings.truncate(pods.len());
+    for (crossing, (low, high)) in findings.crossings.iter_mut().zip(pods) {
+        let value = f64::midpoint(*low, *high);
+        crossing.pods = Estimate { value, low: *low, high: *high, ..crossing.pods };
+    }
+    findings
+}
+
+#[test]
+fn the_markdown_report_of_a_sweep_has_the_same_tables_and_folds_its_cells() {
+    insta::assert_snapshot!(markdown(&ambient_replicas()));
+}
+
+#[test]
+fn the_answer_of_a_sweep_is_what_the_variants_take_against_each_other_at_the_largest_size() {
+    assert_eq!(
+        answers_of(&ambient_replicas())[0],
+        "With 90 nginx pods at 50 requests/s ambient against sidecar takes 0.286 ms off p50 (0.281 to 0.291), 0.394 ms off p99 (0.388 to 0.400), 1,360 MiB off memory (1,310 to 1,420) and saves 2,030 µs CPU per request (−68 %)."
+    );
+}
+
+#[test]
+fn what_cannot_be_told_between_variants_is_an_aside_of_the_answer() {
+    let mut findings = ambient_replicas();
+    let p99 = |e: &&mut crate::analysis::findings::Effect| e.metric == Metric::LatencyP99;
+    for effect in findings.loads.iter_mut().flat_map(|l| &mut l.between).filter(p99) {
+        effect.verdict = Verdict::CannotTell { floor: 410.0, more_blocks: Some(7) };
+    }
+    let answer = answers_of(&findings).remove(0);
+    let aside =
+        "(−68 %); its effect on p99 cannot be told (the noise floor is 410 µs; run 7 more blocks).";
+    assert!(answer.ends_with(aside) && !answer.contains("off p99"), "{answer}");
+}
+
+#[test]
+fn the_crossing_is_the_first_whole_pod_beyond_the_interval() {
+    let findings = with_crossings(&[(0.68, 1.48), (2.1, 4.3)]);
+    let said = "ambient takes less memory than sidecar from 2 pods on at 20 requests/s and from 5 pods on at 50 requests/s.";
+    assert_eq!(answers_of(&findings)[1], said);
+}
+
+#[test]
+fn rates_at_which_lines_cross_at_the_same_number_of_pods_are_named_together() {
+    let said = "ambient takes less memory than sidecar from 2 pods on at 20 and 50 requests/s.";
+    assert_eq!(answers_of(&with_crossings(&[(0.68, 1.48), (1.1, 1.9)]))[1], said);
+}
+
+#[test]
+fn a_crossing_below_one_pod_or_beyond_the_largest_size_is_a_verdict_for_all_sizes() {
+    let said = |ends| answers_of(&with_crossings(&[ends])).remove(1);
+    let always = "ambient takes less memory than sidecar with any number of pods at 20 requests/s.";
+    assert_eq!(said((-3.0, 0.9)), always);
+    let never = "sidecar takes less memory than ambient up to 90 pods, as far as was measured, at 20 requests/s.";
+    assert_eq!(said((96.0, 130.0)), never);
+}
+
+#[test]
+fn a_crossing_whose_interval_reaches_past_the_largest_size_cannot_be_told() {
+    let said = "from how many pods on ambient takes less memory than sidecar cannot be told at 20 requests/s.";
+    assert_eq!(answers_of(&with_crossings(&[(40.0, 120.0)]))[1], said);
+}
+
+#[test]
+fn a_slope_whose_interval_holds_zero_is_not_told() {
+    let mut findings = ambient_replicas();
+    findings.scalings[1].per_pod.low = -0.02;
+    let said = "in mCPU, what cannot be told with bare, 1.190 with sidecar and 0.034 with ambient";
+    assert!(answers_of(&findings)[3].contains(said), "{:?}", answers_of(&findings));
+}
+
+#[test]
+fn service_time_that_falls_in_the_baseline_too_is_not_blamed_on_the_mesh() {
+    let said = "The median service time falls by 119 µs (103 to 135) from 20 to 800 requests/s in bare, too: that is the CPU's idle states, not the mesh.";
+    assert_eq!(answers_of(&ambient_replicas())[4], said);
+    let mut findings = ambient_replicas();
+    let bare = &mut findings.service_times[0].variants[0];
+    bare.fall = bare.fall.map(|fall| Estimate { high: 4.0, ..fall });
+    let said = "Whether the median service time falls from 20 to 800 requests/s in bare cannot be told (−135.3 to +4.0 µs).";
+    assert_eq!(answers_of(&findings)[4], said);
+}
+
+#[test]
+fn the_report_names_the_node_proxy_that_played_the_part() {
+    let said = "a node proxy (Envoy in ztunnel's place) on each node, mTLS strict";
+    for report in [told(&ambient_replicas()), html(&ambient_replicas())] {
+        assert!(report.contains(said), "{report}");
+    }
+}
+
+#[test]
+fn what_kubectl_top_would_show_stands_beside_the_counters() {
+    let said = "ambient: counters say 47.2m, kubectl top would show 109m: 92 pods rounded up";
+    assert!(told(&ambient_replicas()).contains(said));
+}
+
+#[test]
+fn every_cell_is_folded_in_the_page_with_its_effects_and_its_summary_by_vegeta() {
+    let page = html(&ambient_replicas());
+    let folded = between(&page, "<details", "</details>");
+    assert_eq!(folded.len(), 11, "ten cells and the trials");
+    for cell in &folded[..10] {
+        for part in
+            ["Bytes", "noise floor", "As vegeta sums up all valid trials", "CPU per request, get"]
+        {
+            let is_there = cell.to_lowercase().contains(&part.to_lowercase());
+            assert!(
+                is_there || part.ends_with("get") && cell.contains("wake-up"),
+                "{part}: {cell}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_charts_of_a_sweep_are_in_the_page_with_a_text_for_each() {
+    let page = html(&ambient_replicas());
+    let ids = attributes(&page, "id");
+    for chart in [
+        "scaling-memory-20",
+        "scaling-memory-50",
+        "scaling-CPU-20",
+        "scaling-CPU-50",
+        "service-times-1",
+    ] {
+        assert!(ids.contains(&chart), "{chart}: {ids:?}");
+    }
+    let memory = page.split("id=\"scaling-memory-20\"").nth(1).unwrap();
+    let memory = memory.split("</figure>").next().unwrap();
+    for mark in [
+        "class=\"band\"",
+        "class=\"hollow\"",
+        "class=\"crossing\"",
+        "sidecar, 90 pods as predicted",
+    ] {
+        assert!(memory.contains(mark), "{mark}");
+    }
+}
+
+#[test]
+fn a_sweep_that_lost_its_largest_size_says_that_nothing_can_be_told() {
+    let mut findings = ambient_replicas();
+    for load in findings.loads.iter_mut().filter(|load| load.name.ends_with("x90")) {
+        load.effects.clear();
+        load.between.clear();
+    }
+    assert_eq!(
+        answers_of(&findings),
+        ["Nothing can be told: the largest size has no two variants to compare."]
+    );
+}
+
+#[test]
+fn a_study_without_cells_has_none_of_this() {
+    for report in [html(&customer_360()), markdown(&customer_360()), told(&customer_360())] {
+        for absent in ["What grows", "kubectl top would", "<details", "As vegeta", "All cells"] {
+            assert!(!report.contains(absent), "{absent}");
+        }
+    }
+}

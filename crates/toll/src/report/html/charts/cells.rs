@@ -33,7 +33,7 @@ pub(in crate::report::html) fn cells(
     let title = metric_title(metric);
     let chart = Chart {
         id: format!("cells-{}", slug(title)),
-        title: format!("{} by cell", title.replacen('p', "P", 1)),
+        title: format!("By cell: {title}"),
         note: format!("{}: a dot a variant, bar its interval over the blocks", scale.unit()),
         describes: rows.iter().map(|r| r.describes(scale)).collect::<Vec<_>>().join(" "),
         height: height + AXIS_HEIGHT,

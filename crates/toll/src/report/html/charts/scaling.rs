@@ -7,9 +7,9 @@ use super::frame::{Axis, Chart, WIDTH, apart, columns, path, px, rows, short, sl
 use crate::analysis::findings::{
     Crossing, Estimate, HeldOut, ScaledQuantity, Scaling, ScalingPoint,
 };
-use crate::report::figures::{Scale, verbatim};
+use crate::report::figures::{Quantity, Scale, verbatim};
 use crate::report::html::palette::Palette;
-use crate::report::sweep::{Sweep, fitted, level, quantity, quantity_title, told_crossing};
+use crate::report::sweep::{Sweep, fitted, level, quantity, quantity_title, told_crossings};
 use crate::report::wording::{ends, interval};
 
 const LEFT: f64 = 54.0;
@@ -113,7 +113,7 @@ impl Plot {
                 verbatim(rate)
             ),
             note: format!(
-                "{}: the line fitted through all cells and its band; dots as measured with their {} interval; hollow: predicted from the smaller sizes; diamond: where lines cross",
+                "{}: the line fitted through all cells and its band; dots as measured with their {} interval; hollow: predicted from the smaller sizes; ringed: where lines cross",
                 self.scale.unit(),
                 level(of.fixed)
             ),
@@ -175,7 +175,7 @@ fn capital(name: &str) -> String {
 }
 
 fn said(crossing: &Crossing) -> String {
-    format!("{}.", told_crossing(crossing).said)
+    told_crossings(&[crossing]).into_iter().map(|said| said.sentence + ".").collect()
 }
 
 /// A variant at one rate.
@@ -247,12 +247,17 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// A leader up to where there is room for the number of pods.
     fn crossing(&self, crossing: &Crossing) -> Markup {
         let (x, y) = self.place(crossing.pods.value);
-        let corner = 6.0;
-        let corners = [(x, y - corner), (x + corner, y), (x, y + corner), (x - corner, y)];
+        let pods = Scale::of(Quantity::Pods, [crossing.pods.value]).plain(crossing.pods.value);
         html! {
-            path.crossing d=(path(corners) + "Z") { title { (said(crossing)) } }
+            g.crossing {
+                title { (said(crossing)) }
+                line x1=(px(x)) x2=(px(x)) y1=(px(y)) y2=(px(TOP)) {}
+                circle cx=(px(x)) cy=(px(y)) r="6.5" {}
+                text.tick x=(px(x + 5.0)) y=(px(TOP + 2.0)) { (pods) " pods" }
+            }
         }
     }
 
