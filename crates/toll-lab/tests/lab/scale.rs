@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use crate::support::{
     TestLab, chain, drain, free_ports, is_possible, pid_by_argument, service_program, skip,
 };
-use toll_lab::{Deployment, Environment, Isolation, LabError, Traffic};
+use toll_lab::{
+    Ambient, DataPlane, Deployment, Environment, Isolation, LabError, Mtls, NodeProxy, Traffic,
+};
 
 /// Requests of one trial.
 const REQUESTS: u64 = 20;
@@ -166,4 +168,15 @@ fn more_pods_than_a_bridge_has_ports_are_refused_before_anything_starts() {
     let error = lab.lab.up(&with_replicas(1023), &lab.logs()).unwrap_err();
     assert!(matches!(error, LabError::TooManyServices { services: 1024, most: 1023 }), "{error}");
     assert!(!lab.folder.path().join("lab").exists());
+}
+
+#[test]
+fn a_service_called_as_a_pod_of_the_data_plane_is_refused_by_name() {
+    let lab = lab_at!(Isolation::Rootless);
+    let ambient = Ambient { proxy: NodeProxy::Envoy, mtls: Mtls::Strict, waypoint: true };
+    let mut deployment = with_replicas(1);
+    deployment.data_plane = DataPlane::Ambient(ambient);
+    deployment.services[1].name = "waypoint".into();
+    let error = lab.lab.up(&deployment, &lab.logs()).unwrap_err();
+    assert!(matches!(&error, LabError::PodNameTaken { pod } if pod == "waypoint"), "{error}");
 }
