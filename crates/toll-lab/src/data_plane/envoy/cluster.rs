@@ -82,8 +82,8 @@ impl Cluster {
         self
     }
 
-    /// Connects from inside of the network that [`remember_network`](super::listener::remember_network) remembered.
-    pub(super) fn from_remembered_network(self) -> Self {
+    /// Connects inside of the network that [`remember_network`](super::listener::remember_network) remembered.
+    pub(super) fn in_remembered_network(self) -> Self {
         let mut cluster = self.from(Ipv4Addr::UNSPECIFIED);
         let selector = "filter_state_override";
         let kind = format!("envoy.extensions.local_address_selectors.{selector}.v3.Config");

@@ -140,7 +140,7 @@ impl<'a> Node<'a> {
             Cluster::to_original_destination(PASSTHROUGH),
         ];
         let clusters = calls.chain(own);
-        clusters.map(|c| c.from_remembered_network().marked(Some(PROXY_MARK)).build()).collect()
+        clusters.map(|c| c.in_remembered_network().marked(Some(PROXY_MARK)).build()).collect()
     }
 }
 

@@ -100,7 +100,7 @@ impl Up {
         let folder = self.environment.folder.join("identity");
         let mut command = Command::new("openssl");
         command.args(["s_client", "-ign_eof", "-alpn", "h2", "-connect", &format!("{pod}:15008")]);
-        for name in identity {
+        if let Some(name) = identity {
             command.arg("-cert").arg(folder.join(format!("{name}.crt")));
             command.arg("-key").arg(folder.join(format!("{name}.key")));
         }
@@ -151,7 +151,6 @@ impl Up {
 
 fn options(isolation: Isolation, folder: &Path, service: PathBuf, envoy: PathBuf) -> LocalOptions {
     LocalOptions {
-        nginx: None,
         isolation: Some(isolation),
         service: vec![service.into()],
         load: vec!["true".into()],
