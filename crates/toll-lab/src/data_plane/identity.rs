@@ -159,6 +159,8 @@ mod tests {
     use x509_parser::prelude::*;
 
     use super::*;
+    use crate::data_plane::fixture::{in_pods, on_nodes};
+    use crate::deployment::{Ambient, DataPlane, Mtls, NodeProxy};
     use crate::fixture::{chain, in_mesh};
 
     fn issued(capture: Capture) -> (TempDir, IdentityFiles) {
@@ -219,6 +221,18 @@ mod tests {
     fn nobody_but_the_sidecars_user_may_read_a_key() {
         let (_dir, files) = issued(Capture::Explicit);
         assert_eq!(files.key("client").metadata().unwrap().mode() & 0o777, 0o400);
+    }
+
+    #[test]
+    fn an_ambient_mesh_has_an_identity_for_each_service_and_for_its_waypoint() {
+        let ambient = Ambient { proxy: NodeProxy::Envoy, mtls: Mtls::Strict, waypoint: true };
+        let mesh = Deployment { data_plane: DataPlane::Ambient(ambient), ..chain() };
+        let topology = on_nodes(in_pods(&mesh, Capture::Explicit), &mesh, 2);
+        let dir = tempfile::tempdir().unwrap();
+        issue_identities(&mesh, &topology, dir.path()).unwrap();
+        let files = IdentityFiles::new(dir.path());
+        let has = |name: &str| files.key(name).exists();
+        assert_eq!(["client", "server", "waypoint", "node-1"].map(has), [true, true, true, false]);
     }
 
     #[test]

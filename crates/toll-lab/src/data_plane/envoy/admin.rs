@@ -220,6 +220,44 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_over_hbone_is_counted_by_service_and_by_why_it_was_refused() {
+        let counters = translated(&[
+            ("http.hbone|db.example.downstream_cx_upgrades_total", 7),
+            ("listener.hbone|db.example.ssl.handshake", 2),
+            ("listener.hbone|db.example.ssl.fail_verify_san", 1),
+            ("listener.hbone|db.example.ssl.fail_verify_error", 10),
+            ("listener.hbone|db.example.ssl.fail_verify_no_cert", 3),
+            ("listener.hbone|db.example.ssl.connection_error", 20),
+            ("tcp.plaintext|db.example.downstream_cx_total", 4),
+            ("http.hbone|nginx.downstream_cx_upgrades_total", 5),
+            // The same streams, once more.
+            ("listener.hbone|nginx.http.hbone|nginx.downstream_rq_total", 5),
+        ]);
+        let expected = HboneCounters {
+            streams: 7,
+            handshakes: 2,
+            wrong_identity: 11,
+            no_certificate: 23,
+            plaintext: 4,
+        };
+        assert_eq!(counters.hbone_into("db.example"), expected);
+        let nginx = HboneCounters { streams: 5, ..HboneCounters::default() };
+        assert_eq!(counters.hbone_into("nginx"), nginx);
+    }
+
+    #[test]
+    fn streams_of_all_callers_of_a_node_to_one_service_add_up_and_are_no_calls() {
+        let counters = translated(&[
+            ("cluster.hbone|a||server.upstream_rq_total", 5),
+            ("cluster.hbone|b||server.upstream_rq_total", 2),
+            ("cluster.hbone|b||server.ssl.handshake", 1),
+        ]);
+        let tunnel = counters.tunnel("server");
+        assert_eq!((tunnel.requests, tunnel.handshakes), (7, 1));
+        assert_eq!(counters.calls, BTreeMap::new());
+    }
+
+    #[test]
     fn the_cluster_of_the_application_is_no_call() {
         let counters = translated(&[("cluster.inbound|9999||.upstream_rq_total", 5)]);
         assert_eq!(counters, ProxyCounters::default());

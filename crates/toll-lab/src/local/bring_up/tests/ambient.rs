@@ -279,6 +279,29 @@ fn without_root_there_can_be_a_waypoint() {
 }
 
 #[test]
+fn a_plan_shows_what_each_node_each_captured_pod_and_the_waypoint_get() {
+    let options = options(Isolation::Pods, Path::new("/tmp/x"), "true".into(), "true".into());
+    let Ok(lab) = LocalLab::new(options) else { return skip_without_pods() };
+    let files = lab.render(&deployment(Mtls::Strict, 2, true)).unwrap();
+    let names: BTreeSet<&str> = files.iter().map(|file| file.name.as_str()).collect();
+    let expected = [
+        "ingress.envoy.yaml",
+        "node-1.envoy.yaml",
+        "node-2.envoy.yaml",
+        "waypoint.envoy.yaml",
+        "client-1.nft",
+        "client-2.nft",
+        "server.nft",
+    ];
+    assert!(names.is_superset(&expected.into()), "{names:?}");
+    assert!(!names.contains("ingress.nft"));
+}
+
+fn skip_without_pods() {
+    eprintln!("SKIP {}: no pods here", std::thread::current().name().unwrap_or("?"));
+}
+
+#[test]
 fn a_strict_pod_refuses_plaintext() {
     let Some(up) = Up::new(Isolation::Pods, &deployment(Mtls::Strict, 1, false)) else { return };
     for pod in ["client-1", "client-2", "server"] {
