@@ -71,24 +71,36 @@ impl LocalEnvironment {
         Ok(Reports { walk: walk(answer), replicas: self.replicas()? })
     }
 
-    /// The reports of the pods of services that have several, each asked inside of its pod.
+    /// The reports of the pods of services that have several.
     fn replicas(&self) -> Result<BTreeMap<String, PathReport>, LabError> {
-        let inside = |(pod, service): (String, &Service)| {
-            let silent = matches!(service.program, Program::Postgres(_) | Program::Nginx(_));
-            if service.replicas < 2 || silent {
-                return None;
+        let asked: Vec<&PodAddresses> = self.addressed().filter_map(asked_by_itself).collect();
+        let answers = match self.deployment.data_plane.is_mesh() {
+            true => self.ask_inside(&asked)?,
+            false => {
+                let front = |pod: &&PodAddresses| topology::pod_front(&self.topology, pod);
+                let targets: Vec<SocketAddrV4> = asked.iter().map(front).collect();
+                let (service, place) = (&self.options.service, self.load_place());
+                probe_all(&self.launcher, service, &place, &targets, Speech::PathReport)?
             }
-            let namespace = Some(self.namespace_of(&pod)?.clone());
-            let place = Place { namespace, ..self.load_place() };
-            Some((pod, place, SocketAddrV4::new(Ipv4Addr::LOCALHOST, service.port)))
         };
-        let pods: Vec<_> = self.deployment.pods().into_iter().filter_map(inside).collect();
+        let reports = asked.iter().zip(answers);
+        let report =
+            |(pod, answer): (&&PodAddresses, _)| Some((pod.pod.clone(), walk(answer).report?));
+        Ok(reports.filter_map(report).collect())
+    }
+
+    /// Each inside of its own pod: from outside a mesh may refuse to be asked.
+    fn ask_inside(&self, pods: &[&PodAddresses]) -> Result<Vec<Answer>, LabError> {
+        let place = |pod: &&PodAddresses| {
+            let namespace = self.namespace_of(&pod.pod).cloned();
+            let here = SocketAddrV4::new(Ipv4Addr::LOCALHOST, pod.app_port);
+            (Place { namespace, ..self.load_place() }, here)
+        };
+        let places: Vec<_> = pods.iter().map(place).collect();
         let (launcher, service) = (&self.launcher, &self.options.service);
-        let reports = concurrent::for_each(&pods, |(pod, place, target)| {
-            let answer = probe(launcher, service, place, *target, Speech::PathReport)?;
-            Ok::<_, LabError>(walk(answer).report.map(|report| (pod.clone(), report)))
-        });
-        Ok(reports?.into_iter().flatten().collect())
+        concurrent::for_each(&places, |(place, here)| {
+            probe(launcher, service, place, *here, Speech::PathReport)
+        })
     }
 
     /// What becomes of probes from outside of the mesh to its pods; nothing where there is no mesh.
@@ -203,6 +215,12 @@ impl LocalEnvironment {
         };
         Ok(concurrent::for_each(&self.plans, read)?.into_iter().collect())
     }
+}
+
+/// A pod that the walk may miss, as its service has others, and that can report.
+fn asked_by_itself<'a>((pod, service): (&'a PodAddresses, &Service)) -> Option<&'a PodAddresses> {
+    let silent = matches!(service.program, Program::Postgres(_) | Program::Nginx(_));
+    (service.replicas > 1 && !silent).then_some(pod)
 }
 
 fn walk(answer: Answer) -> Walk {
