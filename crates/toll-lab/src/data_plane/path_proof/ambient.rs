@@ -108,19 +108,20 @@ impl Mesh<'_> {
         let total = |pick: fn(HboneCounters) -> u64| {
             self.seen.total_in(pods, move |c| pick(c.hbone_into(name)))
         };
-        let refused = self.seen.growth_in(pods, |c| {
-            let hbone = c.hbone_into(name);
-            hbone.wrong_identity + hbone.no_certificate
-        });
+        let wrong = self.seen.growth_in(pods, |c| c.hbone_into(name).wrong_identity);
         let (handshakes, streams) = (total(|hbone| hbone.handshakes), total(|hbone| hbone.streams));
-        let refusals = refused.map_or("no counters".to_owned(), |n| format!("{n} refused"));
+        let others = wrong.map_or("no counters".to_owned(), |n| format!("{n} of others"));
+        // Not judged: a proxy may count the probe without a certificate only after the window has begun.
+        let strangers = total(|hbone| hbone.no_certificate);
         [
             at_least_claim(format!("{whose}: connections came over HBONE"), 1, Some(streams)),
             Claim {
                 claim: format!("{whose}: every peer over HBONE has the identity of a caller"),
-                expected: "at least 1 handshake, 0 refused".to_owned(),
-                seen: format!("{handshakes} handshakes, {refusals}"),
-                holds: handshakes >= 1 && refused == Some(0),
+                expected: "at least 1 handshake, 0 of others".to_owned(),
+                seen: format!(
+                    "{handshakes} handshakes, {others} ({strangers} without a certificate)"
+                ),
+                holds: handshakes >= 1 && wrong == Some(0),
             },
         ]
     }
