@@ -257,7 +257,7 @@ impl Wish {
             runtime: choice.runtime.map(runtime),
             seed: choice.seed.unwrap_or_else(seed_from_clock),
             unavailable: vec![],
-            ztunnel: ztunnel(&study)?,
+            ztunnel: ztunnel(&study, &choice.variants)?,
         };
         Ok(Self { text, study, warnings, choices })
     }
@@ -270,11 +270,12 @@ impl Wish {
 }
 
 /// The ztunnel that a variant may want. It is never fetched, so looking for it is all that there is to do.
-fn ztunnel(study: &Study) -> Result<Option<PathBuf>, CliError> {
+fn ztunnel(study: &Study, chosen: &[String]) -> Result<Option<PathBuf>, CliError> {
+    let is_chosen = |name: &str| chosen.is_empty() || chosen.iter().any(|other| other == name);
     let wants = |variant: &study::Variant| {
         variant.ambient.is_some_and(|ambient| ambient.proxy != study::NodeProxy::Envoy)
     };
-    if !study.variants.values().any(wants) {
+    if !study.variants.iter().any(|(name, variant)| is_chosen(name.as_str()) && wants(variant)) {
         return Ok(None);
     }
     match parts::ztunnel() {

@@ -56,20 +56,10 @@ impl Plan {
         Budget { knees_s, ..self.budget_of(&self.trials) }
     }
 
-    /// How long the run will take, seconds.
-    pub fn estimate_s(&self) -> f64 {
-        self.budget().total_s()
-    }
-
     /// How long the search for one knee takes, seconds. What stays up for the trials is counted with them.
     pub fn knee_search_s(&self, deployment: &Deployment) -> f64 {
         let stays_up = self.bring_up == BringUp::Run;
         KNEE_TRIES_S + if stays_up { 0.0 } else { self.fresh_s(deployment) }
-    }
-
-    /// How long these trials will take, seconds; they run in this order, the first on fresh services.
-    pub fn trials_s<'t>(&'t self, trials: impl IntoIterator<Item = &'t PlannedTrial>) -> f64 {
-        self.budget_of(trials).total_s()
     }
 
     /// What these trials will take; they run in this order, the first on fresh services.

@@ -461,6 +461,10 @@ fn every_recomputed_value_follows_from_the_figures_of_its_study() {
     assert_eq!(checked, 10 + 20);
 }
 
+fn trials_s(plan: &Plan, trials: &[PlannedTrial]) -> f64 {
+    plan.budget_of(trials).total_s()
+}
+
 #[test]
 fn services_that_stay_up_for_a_block_or_the_run_are_brought_up_once_in_it() {
     let mut study = customer_360();
@@ -468,14 +472,14 @@ fn services_that_stay_up_for_a_block_or_the_run_are_brought_up_once_in_it() {
     study.bring_up = study::BringUp::Trial;
     let each_time = plan(&study, &choices());
     // 2 s up and down and 4 s of discarded run, for two further loads of fifteen arms.
-    let saved_s = each_time.trials_s(&each_time.trials) - once.trials_s(&once.trials);
+    let saved_s = trials_s(&each_time, &each_time.trials) - trials_s(&once, &once.trials);
     assert!((saved_s - 15.0 * 2.0 * 6.0).abs() < 1e-6, "{saved_s}");
     study.bring_up = study::BringUp::Run;
     let side_by_side = plan(&study, &choices());
-    let saved_s = once.trials_s(&once.trials) - side_by_side.trials_s(&side_by_side.trials);
+    let saved_s = trials_s(&once, &once.trials) - trials_s(&side_by_side, &side_by_side.trials);
     assert!((saved_s - 12.0 * 6.0).abs() < 1e-6, "{saved_s}: three arms instead of fifteen");
     // An interrupted block begins with fresh services, too.
-    let rest_s = once.trials_s(&once.trials[1..3]);
+    let rest_s = trials_s(&once, &once.trials[1..3]);
     assert!((rest_s - (6.0 + 2.0 * 4.5)).abs() < 1e-6, "{rest_s}");
 }
 
@@ -483,7 +487,7 @@ fn services_that_stay_up_for_a_block_or_the_run_are_brought_up_once_in_it() {
 fn customer_360_ends_within_its_time() {
     let minutes = |profile, runtime| {
         let choices = Choices { profile, runtime: Some(runtime), ..choices() };
-        plan(&customer_360(), &choices).estimate_s() / 60.0
+        plan(&customer_360(), &choices).budget().total_s() / 60.0
     };
     assert!(minutes(Profile::Default, Runtime::Native) < 6.0);
     assert!(minutes(Profile::Default, Runtime::Spring) < 12.0);
@@ -502,11 +506,11 @@ fn the_paper_profile_of_customer_360_sends_a_million_requests_flat_out() {
 fn the_search_for_the_knee_is_part_of_the_estimate() {
     let mut study = mesher(&without_parts);
     let with_knee = plan(&study, &choices());
-    let search_s = with_knee.estimate_s() - with_knee.trials_s(&with_knee.trials);
+    let search_s = with_knee.budget().total_s() - trials_s(&with_knee, &with_knee.trials);
     assert!((search_s - 2.0 * 13.5).abs() < 1e-6, "{search_s}");
     study.loads.shift_remove("same-rate").unwrap();
     let without = plan(&study, &choices());
-    assert!((without.estimate_s() - without.trials_s(&without.trials)).abs() < 1e-6);
+    assert!((without.budget().total_s() - trials_s(&without, &without.trials)).abs() < 1e-6);
 }
 
 fn petclinic_agent(env: &dyn Fn(&str) -> Option<String>) -> Study {
@@ -665,7 +669,7 @@ fn scaled_users_come_stay_and_go_as_the_study_says() {
 #[test]
 fn petclinic_agent_ends_within_its_time() {
     let seconds = |profile, env: &dyn Fn(&str) -> Option<String>| {
-        plan(&petclinic_agent(env), &Choices { profile, ..choices() }).estimate_s()
+        plan(&petclinic_agent(env), &Choices { profile, ..choices() }).budget().total_s()
     };
     // As the comment in the study file works it out.
     assert!((seconds(Profile::Default, &without_parts) - 585.0).abs() < 1.0);
@@ -841,7 +845,7 @@ fn what_stands_already_is_not_brought_up_once_more_for_the_rest_of_a_run() {
     let plan = plan(&ambient_replicas(), &choices());
     let course: Vec<f64> = plan.course(&plan.trials).map(|budget| budget.total_s()).collect();
     assert_eq!(course.len(), plan.trials.len());
-    let whole_s = plan.trials_s(&plan.trials);
+    let whole_s = trials_s(&plan, &plan.trials);
     assert!((course.last().unwrap() - whole_s).abs() < 1e-9);
     // The second load of the first environment: a trial, and no bring-up.
     let second_s = course[1] - course[0];

@@ -1,7 +1,7 @@
 //! What stands during a run: shared within a block, fresh after anything broke, gone at the end.
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use toll_lab::{FakeCall, FakeLab, Lab, Proof};
 use toll_load::{Check, LoadReport, PhaseReport};
@@ -273,8 +273,9 @@ fn a_sweep_is_resumed_in_the_middle_of_a_size_with_the_size_that_it_was_at() {
 #[test]
 fn sizes_that_are_brought_up_once_stand_side_by_side() {
     let study = sweep().replace("bring_up: block", "bring_up: run");
-    let (flow, lab) = (Flow::of(&study), lab(sound));
+    let (flow, (lab, sizes)) = (Flow::of(&study), lab_that_notes_sizes());
     assert_complete(flow.run(&lab));
+    assert_eq!(*sizes.lock().unwrap(), sizes_planned(&flow.plan));
     assert_eq!(course(&lab).matches('U').count(), 3 * 2);
     assert_eq!(course(&lab).matches('D').count(), 3 * 2);
 }
