@@ -1,4 +1,5 @@
-//! Writes findings as Markdown for a pull request or an issue: the same tables as everywhere, nothing left out but charts.
+//! Writes findings as Markdown for a pull request or an issue: the same tables as everywhere, nothing left out but
+//! charts, and of a sweep what the smaller cells show by themselves: a forge takes 65,536 characters.
 
 use crate::analysis::findings::Findings;
 
@@ -24,7 +25,7 @@ pub fn markdown(findings: &Findings) -> String {
 
 fn parts(findings: &Findings) -> Vec<Part> {
     match Sweep::of(findings) {
-        Some(sweep) => sweep::full(&sweep),
+        Some(sweep) => sweep::full(&sweep, &sweep.largest()),
         None => sections(findings).into_iter().map(Part::Open).collect(),
     }
 }

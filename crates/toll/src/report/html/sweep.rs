@@ -12,7 +12,7 @@ use crate::report::table::Section;
 pub(super) fn parts(sweep: &Sweep<'_>) -> Markup {
     let palette = Palette::of(sweep.findings);
     html! {
-        @for part in full(sweep) {
+        @for part in full(sweep, &sweep.cells) {
             @match part {
                 Part::Open(part) => (section(&part, &charts_of(sweep, &part, &palette))),
                 Part::Folded(part) => (folded(sweep, &part, &palette)),

@@ -1,18 +1,23 @@
 //! All that one cell shows, behind a title of its own; what the sections mean is said once, before the first.
 
-use super::words::cell_name;
+use super::words::{cell_name, quantity_of};
 use super::{Folded, Sweep, resources};
-use crate::analysis::findings::LoadFindings;
-use crate::report::content::{self, Detail, section};
-use crate::report::table::{Piece, Section};
+use crate::analysis::findings::{Effect, LoadFindings};
+use crate::report::content::{self, Detail, in_first_order, section, value_of};
+use crate::report::figures::{Scale, ratio};
+use crate::report::table::{Cell, Group, Piece, Section, Table, figures, words};
+use crate::report::wording::{difference_scale, interval, interval_title, metric_title, verdict};
 use crate::report::{components, pods, vegeta};
 
 /// What the sections of every cell mean.
-pub(super) fn introduction(sweep: &Sweep<'_>) -> Section {
+pub(super) fn introduction(sweep: &Sweep<'_>, detailed: &[&LoadFindings]) -> Section {
     let mut texts = vec![Piece::Text(
         "What each cell shows by itself: effects, who pays, CPU, memory and vegeta's summary."
             .into(),
     )];
+    if detailed.len() < sweep.cells.len() {
+        texts.push(Piece::Text("Those of the smaller sizes are in the HTML report.".into()));
+    }
     let meanings = [
         components::cpu(sweep.findings, &[], Detail::Full),
         components::memory(sweep.findings, &[], Detail::Full),
@@ -27,6 +32,7 @@ pub(super) fn details(sweep: &Sweep<'_>, load: &LoadFindings) -> Folded {
     let findings = sweep.findings;
     let index = findings.loads.iter().position(|l| std::ptr::eq(l, load)).unwrap_or(0);
     let mut of_load = content::load(findings, index, Detail::Full);
+    of_load.pieces.extend(between(load));
     of_load.pieces.extend(vegeta::pieces(load));
     let groups = resources::table(load).map(|table| {
         section(
@@ -47,6 +53,42 @@ pub(super) fn details(sweep: &Sweep<'_>, load: &LoadFindings) -> Folded {
         title: format!("{} ({})", cell_name(load), load.name),
         sections: std::iter::once(of_load).chain(others).collect(),
     }
+}
+
+/// The effects between variants of which none is the baseline, a group a pair.
+fn between(load: &LoadFindings) -> Vec<Piece> {
+    let pair = |e: &Effect| format!("{} against {}", e.variant, e.against.as_deref().unwrap_or(""));
+    let pairs: Vec<String> = load.between.iter().map(pair).collect();
+    let group = |name: &str| Group {
+        title: Some(name.into()),
+        rows: load.between.iter().filter(|e| pair(e) == name).map(|e| row(load, e)).collect(),
+    };
+    let groups: Vec<Group> =
+        in_first_order(pairs.iter().map(String::as_str)).into_iter().map(group).collect();
+    if groups.is_empty() {
+        return vec![];
+    }
+    let columns = vec![
+        words(""),
+        figures("change"),
+        figures(interval_title(&load.between)),
+        figures("ratio"),
+        words("verdict"),
+    ];
+    let heading = format!("Between the variants: {}", load.name);
+    vec![Piece::Heading(heading), Piece::Table(Table { columns, groups })]
+}
+
+fn row(load: &LoadFindings, effect: &Effect) -> Vec<Cell> {
+    let means = load.variants.iter().filter_map(|v| value_of(v, effect.metric));
+    let scale = difference_scale(Scale::of(quantity_of(effect.metric), means), [effect]);
+    vec![
+        format!("{}, {}", metric_title(effect.metric), scale.unit()).into(),
+        scale.signed(effect.difference.value).into(),
+        interval(scale, effect.difference).into(),
+        ratio(effect.ratio.value).into(),
+        verdict(effect, scale),
+    ]
 }
 
 /// The section with an id of its cell and without what was said before the first cell.

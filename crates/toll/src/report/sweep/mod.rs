@@ -106,8 +106,8 @@ pub(super) fn brief(sweep: &Sweep<'_>) -> Vec<Section> {
     sections
 }
 
-/// Everything, what one cell shows and what ran when behind titles of their own.
-pub(super) fn full(sweep: &Sweep<'_>) -> Vec<Part> {
+/// Everything, what each of `detailed` shows and what ran when behind titles of their own.
+pub(super) fn full(sweep: &Sweep<'_>, detailed: &[&LoadFindings]) -> Vec<Part> {
     let findings = sweep.findings;
     let mut open = Vec::new();
     open.extend(largest::largest(sweep));
@@ -120,9 +120,9 @@ pub(super) fn full(sweep: &Sweep<'_>) -> Vec<Part> {
     open.extend(sweep.other_loads().map(|i| content::load(findings, i, Detail::Full)));
     open.extend(published::published(sweep, Detail::Full));
     open.push(proof::proof(findings, Detail::Full));
-    open.push(cells::introduction(sweep));
+    open.push(cells::introduction(sweep, detailed));
     let mut parts: Vec<Part> = open.into_iter().map(Part::Open).collect();
-    parts.extend(sweep.cells.iter().map(|load| Part::Folded(cells::details(sweep, load))));
+    parts.extend(detailed.iter().map(|load| Part::Folded(cells::details(sweep, load))));
     let trials = record::trials(findings);
     let title = trials.title.clone();
     parts.push(Part::Folded(Folded { id: "trials-all".into(), title, sections: vec![trials] }));
