@@ -101,16 +101,11 @@ fn published_group(title: &str, shown: &[&ReferenceRow]) -> Group {
 /// The variant, with the pod before it where the figure is that of one.
 pub(super) fn row_name(row: &ReferenceRow) -> String {
     match row.figure.split_once('.') {
-        Some((kind, pod)) if kind != "latency_ms" && !is_total(pod) => {
+        Some((kind, pod)) if kind != "latency_ms" => {
             format!("{pod}, {}", row.variant)
         }
         _ => row.variant.clone(),
     }
-}
-
-/// Whether a figure is that of all pods, as tables of published studies head it.
-fn is_total(pod: &str) -> bool {
-    pod.eq_ignore_ascii_case("total")
 }
 
 /// Whether a brief report has room for it: figures by pod, and the percentiles between, fill pages.
@@ -130,9 +125,9 @@ fn is_headline(figure: &str) -> bool {
 pub(super) fn figure_title(figure: &str) -> String {
     match figure.split_once('.') {
         None if figure == "throughput_per_s" => "throughput, requests/s".into(),
+        None if figure == "cpu_total_millicores" => "CPU of all pods, millicores".into(),
+        None if figure == "memory_total_mib" => "memory of all pods, MiB".into(),
         Some(("latency_ms", statistic)) => format!("{statistic} latency, ms"),
-        Some(("cpu_millicores", pod)) if is_total(pod) => "CPU of all pods, millicores".into(),
-        Some(("memory_mib", pod)) if is_total(pod) => "memory of all pods, MiB".into(),
         Some(("cpu_millicores", _)) => "CPU by pod, millicores".into(),
         Some(("memory_mib", _)) => "memory by pod, MiB".into(),
         Some(("cpu_load_percent", _)) => "CPU load by pod, % of all cores".into(),
@@ -171,7 +166,7 @@ pub(super) fn recomputed(heading: impl Into<String>, all: &[Derivation<'_>]) -> 
     let groups = groups.into_iter().map(of_title).collect();
     let why = |(_, row): &Derivation<'_>| {
         let what = of_pod(row, derived_name(row.derived));
-        format!("{}, {what}: {}", row.variant, row.because)
+        format!("{}, {what}: {}", arms(row), row.because)
     };
     let whys: Vec<String> = all.iter().map(why).collect();
     // What holds of several cells is said once.
@@ -183,9 +178,15 @@ pub(super) fn recomputed(heading: impl Into<String>, all: &[Derivation<'_>]) -> 
 /// The variant; in a sweep with what is derived, since the rows are its cells.
 fn group_title(place: &str, row: &RecomputedRow) -> String {
     if place.is_empty() {
-        return row.variant.clone();
+        return arms(row);
     }
-    format!("{}, {}", row.variant, of_pod(row, &derived_title(row.derived)))
+    format!("{}, {}", arms(row), of_pod(row, &derived_title(row.derived)))
+}
+
+/// The variant, with what it is held against where that is not the baseline.
+fn arms(row: &RecomputedRow) -> String {
+    let against = row.against.as_ref().map(|against| format!(" against {against}"));
+    format!("{}{}", row.variant, against.unwrap_or_default())
 }
 
 fn recomputed_row(place: &str, row: &RecomputedRow) -> Vec<Cell> {

@@ -20,11 +20,14 @@ pub(super) fn published(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
     };
     let mut text = "Machines differ: compare how a figure grows from cell to cell, and ratios between variants.".to_owned();
     if loads.len() < all.len() {
-        text += " The HTML report has those of the other cells.";
+        text += " The HTML report has those of the other cells, and reasons.";
     }
     let mut pieces = vec![Piece::Text(text)];
     pieces.extend(as_published(&loads).map(Piece::Table));
-    pieces.extend(derived(&loads));
+    let mut derived = derived(&loads);
+    // A terminal has no room for the reasons.
+    derived.retain(|piece| detail == Detail::Full || !matches!(piece, Piece::List(_)));
+    pieces.extend(derived);
     if pieces.len() == 1 {
         return None;
     }
@@ -88,9 +91,12 @@ fn ratios(row: &ReferenceRow) -> [Cell; 3] {
 
 /// What follows from the published figures, cell by cell; what is said of several cells is said once.
 fn derived(loads: &[&LoadFindings]) -> Vec<Piece> {
+    // The rows of a single cell need not name it.
+    let place =
+        |load: &LoadFindings| if loads.len() == 1 { String::new() } else { cell_name(load) };
     let rows: Vec<(String, &RecomputedRow)> = loads
         .iter()
-        .flat_map(|load| load.recomputed.iter().map(|row| (cell_name(load), row)))
+        .flat_map(|load| load.recomputed.iter().map(|row| (place(load), row)))
         .collect();
     recomputed("Recomputed from the published figures", &rows)
 }

@@ -185,3 +185,9 @@ fn a_forge_takes_the_markdown_report_of_a_sweep() {
     assert!(report.chars().count() < 65_536, "{}", report.chars().count());
     assert_eq!(report.matches("<details>").count(), 3, "two cells and the trials");
 }
+
+#[test]
+fn what_is_recomputed_against_another_variant_names_both() {
+    let report = markdown(&ambient_replicas());
+    assert!(report.contains("ambient against sidecar, memory of all groups, ratio"), "{report}");
+}
