@@ -69,6 +69,17 @@ fn lateness_of_two_in_a_hundred_shows_in_p99_and_fails() {
 }
 
 #[test]
+fn the_two_latest_of_few_requests_are_not_judged_and_the_third_is() {
+    let phase = |late| {
+        let mut send_lag = all(US, 60 - late);
+        send_lag.merge(&all(900 * US, late));
+        PhaseReport { send_lag, ..sound() }
+    };
+    assert_eq!(failing(&open(), &phase(2)), Vec::<String>::new());
+    assert_eq!(failing(&open(), &phase(3)), ["send-lag"]);
+}
+
+#[test]
 fn advice_on_lateness_depends_on_its_cause() {
     let late = PhaseReport { send_lag: all(900 * US, 10_000), ..sound() };
     let starved = PhaseReport { waited_for_connection: 50, ..late.clone() };
