@@ -303,6 +303,15 @@ pub struct Ambient {
     pub waypoint: bool,
 }
 
+impl Ambient {
+    /// Whether it carries the traffic of pods that run `program`. A gateway has no certificate of ztunnel's own
+    /// authority, so where that is the node proxy a gateway is captured as any pod.
+    pub fn captures(&self, program: &Program) -> bool {
+        let gateways = self.proxy != NodeProxy::Envoy;
+        program.is_captured() || (gateways && *program == Program::Gateway)
+    }
+}
+
 /// The node proxies that the lab has an adapter for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

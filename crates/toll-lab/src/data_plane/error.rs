@@ -24,8 +24,16 @@ pub(crate) enum DataPlaneError {
     GatewayCalled { caller: String, gateway: String },
     #[error("an ambient data plane needs pods that have networks of their own")]
     AmbientWithoutNetworks,
-    #[error("there is no adapter for {binary}")]
-    ZtunnelUnknown { binary: PathBuf },
+    #[error(
+        "a waypoint behind ztunnels needs a certificate of their authority, which nobody can give it"
+    )]
+    ZtunnelWaypoint,
+    #[error("the ztunnel of `{node}` gave no metrics: {outcome}")]
+    ZtunnelSilent { node: String, outcome: String },
+    #[error("cannot give `{node}` the networks of its pods")]
+    Zds { node: String, source: io::Error },
+    #[error("the ztunnel of `{node}` does not do with the networks of its pods: {reason}")]
+    ZdsRefused { node: String, reason: String },
     #[error("the admin socket's path has {length} bytes, a socket's path holds {limit}: {path}")]
     AdminSocketPathTooLong { path: PathBuf, length: usize, limit: usize },
     #[error("cannot write the proxy's configuration as YAML")]
@@ -68,7 +76,10 @@ impl DataPlaneError {
             Self::AmbientWithoutNetworks => {
                 "choose `--isolation pods` or `--isolation rootless`: `toll doctor` shows what is possible here"
             }
-            Self::ZtunnelUnknown { .. } => "choose `proxy: envoy` in the study",
+            Self::ZtunnelWaypoint => "choose `proxy: envoy` in the study, or no waypoint",
+            Self::ZtunnelSilent { .. } | Self::ZdsRefused { .. } => {
+                "read its log in the run's directory, under trials/*/logs or knee/; toll knows ztunnel by its sources of 2026 only"
+            }
             Self::PortShared { .. } => "give each database a port of its own in the study",
             Self::GatewayRoute { .. } => "name one of the study's services as the gateway's `to`",
             Self::GatewayCalled { .. } => "call the service that the gateway hands requests to",
@@ -89,6 +100,7 @@ impl DataPlaneError {
             Self::Collector { .. } | Self::CollectorStatus { .. } => {
                 "read the collector's log in the run's directory, under trials/*/logs or knee/: it has probably ended"
             }
+            Self::Zds { .. } => "set TMPDIR to a folder that takes sockets, for instance /tmp",
             Self::Status { .. } => {
                 "read its log in the run's directory, under trials/*/logs or knee/: it has probably ended"
             }

@@ -2,7 +2,7 @@
 //! rules; reads their counters, and judges from those whether the traffic took the claimed path.
 //!
 //! It starts no process and enters no namespace: `local/` does. Each proxy is one module: [`proxy_plans`]
-//! chooses it by the deployment, while [`ready`] and [`counters`] ask Envoy, the only one so far. The shape of the sidecar is that of Istio's:
+//! chooses Envoys by the deployment, which [`ready`] and [`counters`] ask, and [`ztunnel::plans`] ztunnels. The shape of the sidecar is that of Istio's:
 //! <https://istio.io/latest/docs/ops/configuration/traffic-management/traffic-routing/>.
 
 use std::collections::BTreeMap;
@@ -29,6 +29,7 @@ mod probe;
 mod redirect;
 pub(crate) mod stub_status;
 pub(crate) mod wire;
+pub(crate) mod ztunnel;
 
 pub(crate) use counters::{CallCounters, HboneCounters, ProxyCounters};
 pub use edge::ENTRY_NAME;
@@ -165,10 +166,8 @@ pub(crate) struct Redirect {
 
 /// The scripts of the pods that an ambient data plane captures; none with any other.
 pub(crate) fn captured_redirects(deployment: &Deployment) -> Vec<Redirect> {
-    if deployment.data_plane.ambient().is_none() {
-        return Vec::new();
-    }
-    let captured = deployment.pods().into_iter().filter(|(_, s)| s.program.is_captured());
+    let Some(ambient) = deployment.data_plane.ambient() else { return Vec::new() };
+    let captured = deployment.pods().into_iter().filter(|(_, s)| ambient.captures(&s.program));
     let redirect = |(pod, service): (String, &Service)| {
         let script = redirect::ambient_script(service.port_of_metrics_alone());
         Redirect { pod, script }
@@ -190,7 +189,8 @@ pub(crate) fn network_link(dir: &Path, pod: &str) -> PathBuf {
 ///
 /// # Errors
 /// When a socket's path is too long, the topology lacks a pod or a call, calls cannot share a port, a
-/// gateway is called or has nowhere to send to, or an ambient data plane has no networks to be in.
+/// gateway is called or has nowhere to send to, an ambient data plane has no networks to be in, or a waypoint would
+/// stand behind ztunnels.
 pub(crate) fn proxy_plans(
     deployment: &Deployment,
     topology: &Topology,
@@ -228,9 +228,9 @@ fn ambient_plans(
     }
     match &ambient.proxy {
         NodeProxy::Envoy => envoy::ambient_plans(deployment, ambient, topology, dir),
-        NodeProxy::Ztunnel { binary } => {
-            Err(DataPlaneError::ZtunnelUnknown { binary: binary.clone() })
-        }
+        NodeProxy::Ztunnel { .. } if ambient.waypoint => Err(DataPlaneError::ZtunnelWaypoint),
+        // It is no Envoy: see `ztunnel::plans`.
+        NodeProxy::Ztunnel { .. } => Ok(Vec::new()),
     }
 }
 

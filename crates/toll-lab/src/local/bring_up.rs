@@ -24,7 +24,7 @@ use super::{cgroups, closed_above, concurrent, nginx, ports, topology};
 use crate::data_plane::agent::Launch;
 use crate::data_plane::{
     self, ProxyPlan, Redirect, captured_redirects, issue_edge, issue_identities, network_link,
-    proxy_plans,
+    proxy_plans, ztunnel,
 };
 use crate::deployment::{self, Nginx, Service};
 use crate::{Component, LabError, Role};
@@ -62,6 +62,7 @@ impl LocalEnvironment {
     /// Redirects first: a connection made before them would bypass the sidecar for its whole life.
     pub(super) fn make_proxies(&mut self) -> Result<(), LabError> {
         self.plans = proxy_plans(&self.deployment, &self.topology, &self.folder)?;
+        self.ztunnels = ztunnel::plans(&self.deployment, &self.topology, &self.folder)?;
         issue_identities(&self.deployment, &self.topology, &self.folder)?;
         self.entry_ca = issue_edge(&self.deployment, &self.topology, &self.folder)?;
         self.open_low_ports()?;
@@ -97,6 +98,7 @@ impl LocalEnvironment {
 
     /// Starts sidecars, gateways and the proxies of an ambient data plane.
     pub(super) fn start_proxies(&mut self) -> Result<(), LabError> {
+        self.start_ztunnels()?;
         if self.plans.is_empty() {
             return Ok(());
         }
@@ -319,8 +321,7 @@ impl LocalEnvironment {
     fn is_ready(&self, component: &Component, pid: nix::unistd::Pid) -> Result<bool, LabError> {
         match component.role {
             Role::Sidecar | Role::Gateway | Role::NodeProxy | Role::Waypoint => {
-                let plan = self.plans.iter().find(|plan| plan.pod == component.pod);
-                plan.map_or(Ok(true), |plan| Ok(data_plane::ready(&plan.admin_socket)?))
+                self.proxy_is_ready(&component.pod)
             }
             Role::Database => Ok(self.server(&component.pod).is_ready()),
             Role::Application | Role::Collector | Role::LoadGenerator | Role::Harness => {
@@ -328,6 +329,14 @@ impl LocalEnvironment {
                 Ok(pod.is_none_or(|pod| ports::listens(pid, pod.app_port)))
             }
         }
+    }
+
+    fn proxy_is_ready(&self, pod: &str) -> Result<bool, LabError> {
+        if let Some(plan) = self.plans.iter().find(|plan| plan.pod == pod) {
+            return Ok(data_plane::ready(&plan.admin_socket)?);
+        }
+        let ztunnel = self.ztunnels.iter().find(|plan| plan.node == pod);
+        ztunnel.map_or(Ok(true), |plan| self.ztunnel_is_ready(plan))
     }
 
     fn answers(&self) -> Result<bool, LabError> {

@@ -15,8 +15,9 @@ use super::process::{Launcher, Process};
 use super::proof::OpenProof;
 use super::scraper::Scraper;
 use super::served::{Served, served};
+use super::zds::Zds;
 use super::{Isolation, LocalLab, cgroups, cpu_set, jvm, pinning::Pinning, step, topology};
-use crate::data_plane::{PROXY_UID, ProxyPlan, Topology};
+use crate::data_plane::{PROXY_UID, ProxyPlan, Topology, ztunnel};
 use crate::deployment::{self, Deployment};
 use crate::lab::LocalOptions;
 use crate::sampler::{Hierarchies, Sampler, Source};
@@ -33,6 +34,10 @@ pub(crate) struct LocalEnvironment {
     pub(super) deployment: Deployment,
     pub(super) topology: Topology,
     pub(super) plans: Vec<ProxyPlan>,
+    /// The nodes' proxies where these are ztunnels.
+    pub(super) ztunnels: Vec<ztunnel::Plan>,
+    /// What gives them the networks of their pods, by node.
+    pub(super) zds: BTreeMap<String, Zds>,
     /// Configurations, identities and sockets.
     pub(super) folder: PathBuf,
     pub(super) logs: PathBuf,
@@ -96,6 +101,8 @@ impl LocalEnvironment {
             deployment: jvm::with_absolute_jar(deployment),
             topology,
             plans: Vec::new(),
+            ztunnels: Vec::new(),
+            zds: BTreeMap::new(),
             folder,
             logs: logs.to_owned(),
             networks: None,
@@ -315,6 +322,7 @@ impl LocalEnvironment {
         let scraper = self.scraper.iter().map(Scraper::process);
         let processes: Vec<_> = components.chain(&self.load).chain(scraper).collect();
         let mut left = step("processes end", || end_all(&processes));
+        self.zds.clear();
         left.extend(step("leftovers", || self.ledger.settle()).err().into_iter().flatten());
         if left.is_empty() { Ok(()) } else { Err(LabError::Left(left)) }
     }

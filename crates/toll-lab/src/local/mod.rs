@@ -36,6 +36,8 @@ mod sight;
 mod template;
 mod tools;
 mod topology;
+mod zds;
+mod ztunnel;
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -49,8 +51,8 @@ use nix::unistd::Pid;
 
 use crate::LabError;
 use crate::data_plane::agent::Launch;
-use crate::data_plane::{Redirect, Topology, captured_redirects, proxy_plans};
-use crate::deployment::{Deployment, Program, Service};
+use crate::data_plane::{self, Redirect, Topology, captured_redirects, proxy_plans};
+use crate::deployment::{Deployment, NodeProxy, Program, Service};
 use crate::lab::{LocalOptions, Rendered};
 use crate::sampler::{Hierarchies, Source};
 
@@ -151,6 +153,9 @@ impl LocalLab {
             files.push(Rendered { name: plan.config_name, text: plan.config });
             let redirect = plan.redirect.into_iter();
             files.extend(redirect.map(|text| Rendered { name: format!("{}.nft", plan.pod), text }));
+        }
+        for plan in data_plane::ztunnel::plans(deployment, &topology, Path::new(EXAMPLE_FOLDER))? {
+            files.push(Rendered { name: plan.config_name, text: plan.config });
         }
         let captured = captured_redirects(deployment).into_iter();
         files.extend(
@@ -262,10 +267,10 @@ impl LocalLab {
 
     fn check_parts(&self, deployment: &Deployment) -> Result<(), LabError> {
         let options = &self.options;
-        let proxies = deployment.data_plane.is_mesh()
-            || needs(deployment, |program| matches!(program, Program::Gateway));
+        let mesh = deployment.data_plane.is_mesh() && !has_ztunnel(deployment);
+        let envoys = mesh || needs(deployment, |program| matches!(program, Program::Gateway));
         match () {
-            () if proxies && options.envoy.is_none() => return Err(LabError::EnvoyMissing),
+            () if envoys && options.envoy.is_none() => return Err(LabError::EnvoyMissing),
             () if needs(deployment, Program::is_database) && options.postgres.is_none() => {
                 return Err(LabError::PostgresMissing);
             }
@@ -318,6 +323,11 @@ fn step<T>(name: &str, work: impl FnOnce() -> T) -> T {
 
 /// Stands for an environment's folder where nothing is started.
 const EXAMPLE_FOLDER: &str = "/run/toll/lab";
+
+/// Whether ztunnels stand on its nodes.
+fn has_ztunnel(deployment: &Deployment) -> bool {
+    deployment.data_plane.ambient().is_some_and(|ambient| ambient.proxy != NodeProxy::Envoy)
+}
 
 fn needs(deployment: &Deployment, which: impl Fn(&Program) -> bool) -> bool {
     deployment.services.iter().any(|service| which(&service.program))

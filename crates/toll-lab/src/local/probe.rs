@@ -45,6 +45,8 @@ pub(crate) enum Outcome {
 pub(crate) enum Speech {
     /// A request.
     Request,
+    /// A request for this path.
+    Get(&'static str),
     /// A request that asks for a path report.
     PathReport,
     /// The first message of a PostgreSQL client: whether TLS may be spoken.
@@ -99,6 +101,7 @@ fn command(service: &[OsString], targets: &[SocketAddrV4], speech: Speech) -> Co
     }
     match speech {
         Speech::Request => &mut command,
+        Speech::Get(path) => command.args(["--path", path]),
         Speech::PathReport => command.args(["--header", "x-toll-probe: 1"]),
         Speech::Postgres => command.args(["--speak", "postgres"]),
         Speech::Tls => command.args(["--speak", "tls"]),

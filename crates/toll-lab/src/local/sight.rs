@@ -213,7 +213,9 @@ impl LocalEnvironment {
             let counters = data_plane::counters(&plan.admin_socket)?;
             Ok::<_, LabError>((plan.pod.clone(), counters))
         };
-        Ok(concurrent::for_each(&self.plans, read)?.into_iter().collect())
+        let mut counters = self.ztunnel_counters()?;
+        counters.extend(concurrent::for_each(&self.plans, read)?);
+        Ok(counters)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! It stands in all variants: what differs between a bare one and one in a mesh is the transport socket to
 //! what it calls and, with explicit capture, the port there. In an ambient mesh it speaks HBONE of its own, as
-//! Istio's gateways do: nobody captures what it sends. Where its clients speak TLS, it has a second listener
+//! Istio's gateways do: nobody captures what it sends, but a ztunnel, whose certificates it has none of. Where its clients speak TLS, it has a second listener
 //! that only the lab's probes come to, from inside of its pod and in plaintext: they are not counted as arrivals.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -20,7 +20,7 @@ use super::tls::{self, Protocol};
 use crate::data_plane::edge::EdgeFiles;
 use crate::data_plane::identity::IdentityFiles;
 use crate::data_plane::{Capture, DataPlaneError, PodAddresses};
-use crate::deployment::DataPlane;
+use crate::deployment::{Ambient, DataPlane, NodeProxy};
 
 /// The Envoy of one gateway pod.
 #[derive(Debug)]
@@ -56,6 +56,10 @@ impl<'a> Gateway<'a> {
         let identities = IdentityFiles::new(at.dir);
         let upstream = match &at.deployment.data_plane {
             DataPlane::Bare | DataPlane::Agent(_) => Upstream::Plaintext,
+            // Its node's ztunnel carries what it sends.
+            DataPlane::Ambient(Ambient { proxy: NodeProxy::Ztunnel { .. }, .. }) => {
+                Upstream::Plaintext
+            }
             DataPlane::Sidecar { .. } => Upstream::Mtls(identities),
             DataPlane::Ambient(_) => {
                 let taker = Taker::of_call(at.topology, callee);

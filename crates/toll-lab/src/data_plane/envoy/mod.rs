@@ -6,11 +6,11 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddrV4;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::admin_socket::short_enough;
 use super::{Capture, DataPlaneError, PodAddresses, ProxyPlan, Topology, redirect};
 use crate::Role;
 use crate::deployment::{Ambient, Deployment, Mtls, Service};
@@ -45,9 +45,6 @@ const WAYPOINT_WORKERS: Option<u32> = Some(2);
 /// A gateway's worker threads are left to Envoy, as Istio does: one for each core that it may run on. So a
 /// gateway, which all load passes, is not the first thing to be full, and it is the same in all variants.
 const GATEWAY_WORKERS: Option<u32> = None;
-
-/// Longest path of a Unix socket: `sun_path` of `sockaddr_un` without its final zero.
-const LONGEST_SOCKET_PATH: usize = 107;
 
 /// What the proxy of one pod is planned from.
 #[derive(Debug, Clone, Copy)]
@@ -139,13 +136,7 @@ fn proxy_plan(
 }
 
 fn admin_socket(pod: &str, dir: &Path) -> Result<PathBuf, DataPlaneError> {
-    let path = dir.join(format!("{pod}.admin.sock"));
-    let length = path.as_os_str().as_bytes().len();
-    if length > LONGEST_SOCKET_PATH {
-        let limit = LONGEST_SOCKET_PATH;
-        return Err(DataPlaneError::AdminSocketPathTooLong { path, length, limit });
-    }
-    Ok(path)
+    short_enough(dir.join(format!("{pod}.admin.sock")))
 }
 
 fn arguments(workers: Option<u32>, config: &Path) -> Vec<OsString> {
