@@ -392,7 +392,7 @@ fn data_plane(
         return java_agent(agent);
     }
     if let Some(ambient) = &variant.ambient {
-        return node_proxies(ambient, choices.ztunnel.as_ref());
+        return node_proxies(ambient, app, choices.ztunnel.as_ref());
     }
     let each = if app.databases.is_empty() { "each service" } else { "each service and database" };
     match &variant.sidecar {
@@ -422,25 +422,34 @@ fn mtls_of(written: study::Mtls) -> (&'static str, Mtls) {
     }
 }
 
-/// A ztunnel where one was found and the study does not ask for Envoy.
+/// A ztunnel where one was found and the study does not ask for Envoy, nor for a waypoint, which would need a
+/// certificate of ztunnel's own authority.
 fn node_proxies(
     ambient: &study::Ambient,
+    app: &App,
     ztunnel: Option<&PathBuf>,
 ) -> (String, Result<DataPlane, String>) {
     let proxy = match (ambient.proxy, ztunnel) {
         (study::NodeProxy::Envoy, _) | (study::NodeProxy::Any, None) => Ok(NodeProxy::Envoy),
+        (study::NodeProxy::Any, _) if ambient.waypoint => Ok(NodeProxy::Envoy),
+        (study::NodeProxy::Ztunnel, _) if ambient.waypoint => {
+            Err("a waypoint behind ztunnels needs a certificate of their own authority".to_owned())
+        }
         (_, Some(binary)) => Ok(NodeProxy::Ztunnel { binary: binary.clone() }),
         (study::NodeProxy::Ztunnel, None) => {
             Err("no ztunnel was found: ZTUNNEL is not set, and PATH has none".to_owned())
         }
     };
-    let name = match &proxy {
-        Ok(NodeProxy::Envoy) => "Envoy in ztunnel's place",
-        Ok(NodeProxy::Ztunnel { .. }) | Err(_) => "ztunnel",
+    let (name, captured) = match &proxy {
+        Ok(NodeProxy::Envoy) => ("Envoy in ztunnel's place", ""),
+        Ok(NodeProxy::Ztunnel { .. }) if !app.gateways.is_empty() => {
+            ("ztunnel", ", also for the gateway's pod")
+        }
+        Ok(NodeProxy::Ztunnel { .. }) | Err(_) => ("ztunnel", ""),
     };
     let (word, mtls) = mtls_of(ambient.mtls);
     let waypoint = if ambient.waypoint { ", and a waypoint (Envoy)" } else { "" };
-    let describes = format!("a node proxy ({name}) on each node{waypoint}, mTLS {word}");
+    let describes = format!("a node proxy ({name}) on each node{captured}{waypoint}, mTLS {word}");
     let waypoint = ambient.waypoint;
     (describes, proxy.map(|proxy| DataPlane::Ambient(Ambient { proxy, mtls, waypoint })))
 }

@@ -814,7 +814,8 @@ fn a_ztunnel_that_was_found_stands_on_the_nodes_unless_the_study_asks_for_envoy(
     let found = Choices { ztunnel: Some("/opt/ztunnel".into()), ..choices() };
     let with_ztunnel = plan(&ambient_replicas(), &found);
     let (describes, state) = ambient_of(&with_ztunnel);
-    assert_eq!(describes, "a node proxy (ztunnel) on each node, mTLS strict");
+    let of_ztunnel = "a node proxy (ztunnel) on each node, also for the gateway's pod, mTLS strict";
+    assert_eq!(describes, of_ztunnel);
     let VariantState::Ready(deployment) = state else { panic!("{state:?}") };
     let proxy = NodeProxy::Ztunnel { binary: "/opt/ztunnel".into() };
     assert_eq!(deployment.data_plane.ambient().unwrap().proxy, proxy);
@@ -827,6 +828,21 @@ fn a_ztunnel_that_was_found_stands_on_the_nodes_unless_the_study_asks_for_envoy(
         describes,
         "a node proxy (Envoy in ztunnel's place) on each node, and a waypoint (Envoy), mTLS strict"
     );
+}
+
+#[test]
+fn no_waypoint_stands_behind_a_ztunnel() {
+    let found = Choices { ztunnel: Some("/opt/ztunnel".into()), ..choices() };
+    let with_waypoint = |proxy| {
+        let mut study = ambient_replicas();
+        let ambient = study.variants["ambient"].ambient.as_mut().unwrap();
+        (ambient.proxy, ambient.waypoint) = (proxy, true);
+        ambient_of(&plan(&study, &found)).1.clone()
+    };
+    let VariantState::Ready(any) = with_waypoint(study::NodeProxy::Any) else { panic!("skipped") };
+    assert_eq!(any.data_plane.ambient().unwrap().proxy, NodeProxy::Envoy);
+    let reason = "a waypoint behind ztunnels needs a certificate of their own authority".to_owned();
+    assert_eq!(with_waypoint(study::NodeProxy::Ztunnel), VariantState::Skipped(reason));
 }
 
 #[test]
