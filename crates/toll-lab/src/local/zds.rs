@@ -225,4 +225,4 @@ fn send(peer: &OwnedFd, message: &[u8], beside: Option<BorrowedFd<'_>>) -> nix::
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -19,10 +19,8 @@ fn topology(deployment: &Deployment) -> Topology {
     for (index, pod) in topology.pods.iter_mut().enumerate() {
         pod.node = index % 2;
     }
-    let node = |place: u8| NodeAddresses {
-        name: format!("node-{place}"),
-        ip: [10, 77, 1, place].into(),
-    };
+    let node =
+        |place: u8| NodeAddresses { name: format!("node-{place}"), ip: [10, 77, 1, place].into() };
     topology.nodes = vec![node(1), node(2)];
     topology
 }
@@ -124,7 +122,8 @@ fn line(metric: &str, reporter: &str, (from, to): (&str, &str), policy: &str, n:
 
 fn read(lines: &[String]) -> crate::data_plane::ProxyCounters {
     let text = lines.concat();
-    let head = "# TYPE istio_tcp_connections_opened counter\nistio_build{component=\"ztunnel\"} 1\n";
+    let head =
+        "# TYPE istio_tcp_connections_opened counter\nistio_build{component=\"ztunnel\"} 1\n";
     ztunnel::counters(&format!("{head}{text}# EOF\n"), &deployment(Mtls::Strict, false))
 }
 
@@ -147,7 +146,8 @@ fn a_principal_that_is_no_callers_is_a_wrong_identity() {
         line("opened", "destination", ("ingress", "customer"), "mutual_tls", 3),
         line("opened", "destination", ("name", "customer"), "mutual_tls", 2),
     ]);
-    let taken = HboneCounters { streams: 5, handshakes: 3, wrong_identity: 2, ..Default::default() };
+    let taken =
+        HboneCounters { streams: 5, handshakes: 3, wrong_identity: 2, ..Default::default() };
     assert_eq!(counters.hbone_into("customer"), taken);
 }
 

@@ -15,7 +15,7 @@ use super::messages::{Ack, Payload, WorkloadRequest, WorkloadResponse, ZdsHello}
 use super::*;
 
 /// What ztunnel does, as far as its sources tell.
-struct FakeZtunnel(OwnedFd);
+pub(in crate::local) struct FakeZtunnel(OwnedFd);
 
 impl FakeZtunnel {
     fn connect(path: &Path) -> Self {
@@ -30,17 +30,17 @@ impl FakeZtunnel {
         send(&self.0, &message.encode_to_vec(), None).unwrap();
     }
 
-    fn hello(path: &Path) -> Self {
+    pub(in crate::local) fn hello(path: &Path) -> Self {
         let client = Self::connect(path);
         client.say(&ZdsHello { version: 1 });
         client
     }
 
-    fn answer(&self, error: &str) {
+    pub(in crate::local) fn answer(&self, error: &str) {
         self.say(&WorkloadResponse { ack: Some(Ack { error: error.to_owned() }) });
     }
 
-    fn receive(&self) -> (Option<Payload>, Vec<OwnedFd>) {
+    pub(in crate::local) fn receive(&self) -> (Option<Payload>, Vec<OwnedFd>) {
         let (mut bytes, mut space) = (vec![0; 1024], nix::cmsg_space!(RawFd));
         let mut parts = [IoSliceMut::new(&mut bytes)];
         let flags = MsgFlags::MSG_CMSG_CLOEXEC;
