@@ -388,3 +388,28 @@ fn a_header_of_a_sidecar_on_a_captured_hop_fails() {
     headers.insert("x-forwarded-client-cert".into(), "By=x".into());
     assert_eq!(seen.failed(), ["client to server: the request has no header that a proxy adds"]);
 }
+
+/// What the gateway sends is carried by its node's ztunnel, which counts it.
+fn behind_ztunnels() -> Seen {
+    let mut seen = Seen::strict();
+    let proxy = NodeProxy::Ztunnel { binary: "/opt/ztunnel".into() };
+    let ambient = Ambient { proxy, mtls: Mtls::Strict, waypoint: false };
+    seen.deployment.data_plane = DataPlane::Ambient(ambient);
+    for sight in [&mut seen.before, &mut seen.after] {
+        let sent = std::mem::take(&mut sight.counters.get_mut("ingress").unwrap().tunnels);
+        sight.counters.get_mut("node-1").unwrap().tunnels = sent;
+    }
+    seen
+}
+
+#[test]
+fn ztunnels_that_carry_the_gateways_connections_too_prove_the_path() {
+    assert_eq!(behind_ztunnels().failed(), [""; 0]);
+}
+
+#[test]
+fn a_connection_of_the_gateways_that_its_ztunnel_sent_as_plaintext_fails() {
+    let seen = behind_ztunnels()
+        .after("node-1", |node| node.tunnels.get_mut("nginx").unwrap().connections += 1);
+    assert_eq!(seen.failed(), ["node proxies to nginx: every connection is HBONE over mTLS"]);
+}
