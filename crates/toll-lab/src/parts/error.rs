@@ -78,6 +78,12 @@ pub enum PartError {
         /// The file.
         path: PathBuf,
     },
+    /// Without a control plane nobody else gives it certificates.
+    #[error("{path} is a ztunnel that was built without the feature `testing`")]
+    LacksAuthority {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file cannot be read.
     #[error("{path} cannot be read")]
     Unreadable {
@@ -227,7 +233,7 @@ impl MissingPart {
                 "`toll doctor --fetch` brings it; or set ENVOY to a binary that you have"
             }
             Self::Ztunnel => {
-                "set ZTUNNEL to a binary that you have; without one Envoy stands in its place"
+                "set ZTUNNEL to a binary that was built with the feature `testing`; without one Envoy stands in its place"
             }
             Self::Postgres => {
                 "`toll doctor --fetch` brings it; or set POSTGRES to the folder of a server's programs"
@@ -270,6 +276,9 @@ impl PartError {
             Self::LacksModule { .. } => "let its variable, or PATH, lead to one that has it",
             Self::TooOld { .. } => "let its variable, or PATH, lead to a later version",
             Self::DebugBuild { .. } => "let its variable, or PATH, lead to a release build",
+            Self::LacksAuthority { .. } => {
+                "build it with `cargo build --release --features testing`, or choose `proxy: envoy` in the study"
+            }
             Self::Unreadable { .. } => "check that the file is there and that you may read it",
             Self::NoCacheFolder => "set XDG_CACHE_HOME to a folder that you may write",
             Self::NoBuildFor { .. } => "build it, and set its variable",

@@ -1,5 +1,6 @@
 //! Finds ztunnel, Istio's node proxy, and checks that what was found is one. Fetches nothing: no package index has it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::MissingPart;
@@ -35,7 +36,19 @@ fn inspect(path: PathBuf, source: Source) -> Result<Part, PartError> {
     if said.contains("BuildProfile:\"debug\"") {
         return Err(PartError::DebugBuild { path });
     }
+    if lacks_authority(&path)? {
+        return Err(PartError::LacksAuthority { path });
+    }
     part(path, version, source)
+}
+
+/// Whether it was built without the feature that brings its own authority for certificates: such a build, as all
+/// released ones, bears the words with which it ends when it is told to use that (ztunnel's `src/app.rs`).
+fn lacks_authority(path: &Path) -> Result<bool, PartError> {
+    const LAST_WORDS: &[u8] = b"fake_ca requires --features testing";
+    let program =
+        fs::read(path).map_err(|source| PartError::Unreadable { path: path.to_owned(), source })?;
+    Ok(program.windows(LAST_WORDS.len()).any(|words| words == LAST_WORDS))
 }
 
 /// The version in `version.BuildInfo{Version:"1.27.1", GitRevision:"...", ...}`.

@@ -155,6 +155,7 @@ fn options(isolation: Isolation, folder: &Path, service: PathBuf, envoy: PathBuf
         service: vec![service.into()],
         load: vec!["true".into()],
         envoy: Some(envoy),
+        nginx: None,
         postgres: None,
         java: None,
         spring: None,
