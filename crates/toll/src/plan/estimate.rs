@@ -16,9 +16,9 @@ const JVM_UP_AND_DOWN_S: f64 = 12.0;
 /// What an agent adds to that: it rewrites classes while they load, seconds.
 const AGENT_S: f64 = 4.0;
 /// What each further pod of a service adds to that, without and with a sidecar, seconds.
-const FURTHER_POD_S: [f64; 2] = [0.02, 0.1];
+const FURTHER_POD_S: [f64; 2] = [0.01, 0.05];
 /// What each further pod adds to a trial: its part of the proof of path, without and with a sidecar, seconds.
-const PROOF_OF_POD_S: [f64; 2] = [0.006, 0.012];
+const PROOF_OF_POD_S: [f64; 2] = [0.001, 0.003];
 /// How long after a load its last spans arrive at the collector, seconds.
 const LAST_SPANS_S: f64 = 1.0;
 /// A knee search on services that are up: a closed loop and some five tries, each 1.5 s and its warm-up, seconds.
