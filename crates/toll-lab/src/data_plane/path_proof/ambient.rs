@@ -95,7 +95,9 @@ impl Mesh<'_> {
         let plaintext = |c: &ProxyCounters| c.hbone_into(name).plaintext;
         claims.push(if *name == self.seen.deployment.entry {
             let claim = format!("{name}: the load's connections came through its node proxy");
-            at_least_claim(claim, 1, Some(self.seen.total_in(&nodes, plaintext)))
+            // In the window: before it the lab's own probes came the same way.
+            let least = self.seen.traffic.requests.min(1);
+            at_least_claim(claim, least, self.seen.growth_in(&nodes, plaintext))
         } else {
             let claim = format!("{name}: no connection came to its node proxies as plaintext");
             count_claim(claim, Bounds::exactly(0), self.seen.growth_in(&nodes, plaintext))

@@ -156,7 +156,8 @@ fn counters(
     let mut node = ProxyCounters { hbone: hbone_into(callee), ..Default::default() };
     if callee == "server" {
         node.tunnels = tunnel_to(hop);
-        node.hbone.insert("client".into(), HboneCounters { plaintext: 3, ..Default::default() });
+        let plaintext = requests / 10;
+        node.hbone.insert("client".into(), HboneCounters { plaintext, ..Default::default() });
     }
     let mut counters =
         BTreeMap::from([("node-1".to_owned(), node.clone()), ("node-2".to_owned(), node)]);
@@ -373,10 +374,12 @@ fn a_gateway_that_does_not_go_by_way_of_the_waypoint_fails() {
 }
 
 #[test]
-fn a_captured_entry_that_the_load_reaches_past_its_node_proxy_fails() {
+fn a_captured_entry_that_only_probes_reach_through_its_node_proxy_fails() {
     let mut seen = Seen::chain();
     for node in ["node-1", "node-2"] {
-        seen = seen.into(node, "client", |hbone| hbone.plaintext = 0);
+        let probes = seen.before.counters[node].hbone_into("client").plaintext;
+        assert!(probes > 0);
+        seen = seen.into(node, "client", |hbone| hbone.plaintext = probes);
     }
     assert_eq!(seen.failed(), ["client: the load's connections came through its node proxy"]);
 }
