@@ -265,7 +265,9 @@ pub(crate) fn prove_ambient(
     let traces = Traces::judge(seen, |hop| mesh.hop_claims(hop));
     let databases = Databases::carried(seen, &expected);
     // First, as reports show the first claims.
-    let mut claims = wire::hbone_alone(seen);
+    let mut claims = vec![wire::hbone_alone(seen)];
+    let (crossed, uncrossed) = either(mesh.crossed());
+    claims.extend(crossed);
     claims.extend(mesh.claims());
     let (own, not_asked) = own_counts::judge(seen, &expected, &traces.reporting, mesh.mark());
     claims.extend(own);
@@ -273,7 +275,7 @@ pub(crate) fn prove_ambient(
     claims.extend(traces.claims);
     claims.extend(databases.claims());
     claims.extend(mesh.outsider_claims(outsider));
-    let left_out = [traces.left_out, not_asked, databases.left_out()].concat();
+    let left_out = [traces.left_out, not_asked, databases.left_out(), uncrossed].concat();
     Proof { claims, left_out, traversals: Vec::new(), spans: None }
 }
 

@@ -181,6 +181,7 @@ the_path_is_proven! {
         Isolation::Pods, on_nodes(ambient(two_services(), Mtls::Strict), 2);
     services_that_call_each_other_over_a_waypoint_are_proven:
         Isolation::Pods, on_nodes(with_waypoint(two_services()), 2);
+    an_entry_that_calls_nobody_is_proven: Isolation::Pods, ambient(alone(), Mtls::Strict);
     an_ambient_mesh_without_root_is_proven:
         Isolation::Rootless, on_nodes(ambient(behind_gateway(), Mtls::Strict), 2);
     the_same_without_a_mesh_is_proven: Isolation::Pods, on_nodes(behind_gateway(), 2);
@@ -190,6 +191,14 @@ the_path_is_proven! {
 
 fn two_services() -> Deployment {
     chain([9000, 9999], Duration::from_micros(100))
+}
+
+/// One service, which the load calls.
+fn alone() -> Deployment {
+    let mut deployment = two_services();
+    deployment.services.truncate(1);
+    deployment.services[0].calls.clear();
+    deployment
 }
 
 #[test]

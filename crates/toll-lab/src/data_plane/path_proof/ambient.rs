@@ -9,7 +9,7 @@ use super::expected::{Bounds, Expected, callers_of};
 use super::own_counts::Mark;
 use super::sidecar::{AN_ANSWER, CLOSED, does, outsider_claim, tls_claim};
 use super::trace::Hop;
-use super::{Outsider, Window, bare, gateway};
+use super::{Outsider, Window, bare, gateway, wire};
 use crate::data_plane::probe::Plaintext;
 use crate::data_plane::{HboneCounters, ProxyCounters, Topology};
 use crate::deployment::{Ambient, Mtls, NodeProxy, Program, Service};
@@ -36,6 +36,16 @@ impl Mesh<'_> {
             claims.extend(self.arrival_claims(service));
         }
         claims
+    }
+
+    /// That HBONE went between pods, or why none had to.
+    pub(super) fn crossed(&self) -> Result<Claim, String> {
+        let deployment = self.seen.deployment;
+        let is_called = |service: &Service| callers_of(deployment, &service.name).next().is_some();
+        match deployment.services.iter().any(is_called) {
+            true => Ok(wire::hbone_crossed(self.seen)),
+            false => Err("that HBONE crossed a node's wire: no service calls another".to_owned()),
+        }
     }
 
     /// What the requests must bear that services count.

@@ -243,6 +243,17 @@ fn a_wire_on_which_nothing_is_counted_proves_nothing() {
 }
 
 #[test]
+fn an_entry_that_calls_nobody_need_not_send_hbone() {
+    let mut seen = Seen::chain();
+    seen.deployment.services.truncate(1);
+    seen.deployment.services[0].calls.clear();
+    seen.after.wire = seen.before.wire.clone();
+    let left_out = "that HBONE crossed a node's wire: no service calls another";
+    assert!(seen.proof().left_out.contains(&left_out.to_owned()));
+    assert!(!seen.failed().contains(&"HBONE crossed a node's wire".to_owned()));
+}
+
+#[test]
 fn a_node_without_pods_in_the_path_need_not_carry_hbone() {
     let mut seen = Seen::strict();
     wires(&mut seen.after)[1] = wires(&mut seen.before)[1].clone();
