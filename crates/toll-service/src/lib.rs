@@ -3,9 +3,9 @@
 //! Turns a configuration into a server that burns a set CPU time for each request, calls its neighbours, asks its
 //! PostgreSQL database and answers. On request it reports the path that a request took as the applications saw
 //! it. Two more commands each ask one thing and end: how a request in plain HTTP or a first message to a
-//! database or over TLS ends, and what a database answers over its own socket. A third looks at Prometheus endpoints as often as
-//! it is told to. It counts requests but times none, and all
-//! it knows of proxies is the headers by which they show themselves.
+//! database or over TLS ends, and what a database answers over its own socket. A third looks at Prometheus endpoints
+//! as often as it is told to. It counts requests but times none, and all it knows of proxies is the headers by which
+//! they show themselves.
 #![deny(missing_docs)]
 
 mod arrivals;

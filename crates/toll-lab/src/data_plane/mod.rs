@@ -2,7 +2,8 @@
 //! rules; reads their counters, and judges from those whether the traffic took the claimed path.
 //!
 //! It starts no process and enters no namespace: `local/` does. Each proxy is one module: [`proxy_plans`]
-//! chooses Envoys by the deployment, which [`ready`] and [`counters`] ask, and [`ztunnel::plans`] ztunnels. The shape of the sidecar is that of Istio's:
+//! chooses Envoys by the deployment, which [`ready`] and [`counters`] ask, and [`ztunnel::plans`] ztunnels. The shape
+//! of the sidecar is that of Istio's:
 //! <https://istio.io/latest/docs/ops/configuration/traffic-management/traffic-routing/>.
 
 use std::collections::BTreeMap;

@@ -196,7 +196,7 @@ pub fn statuses() -> Vec<PartStatus> {
     let status = |name, wanted, found| PartStatus { name, wanted, found };
     vec![
         status("envoy", envoy::VERSION, envoy::find(&around, Fetch::Forbidden)),
-        status("ztunnel", "any release", ztunnel::find(&around)),
+        status("ztunnel", ztunnel::WANTED, ztunnel::find(&around)),
         status("postgres", postgres::VERSION, postgres::find(&around, Fetch::Forbidden)),
         status("nginx", nginx::WANTED, nginx::find(&around)),
         status("java", "17 or later", java::find(&around)),

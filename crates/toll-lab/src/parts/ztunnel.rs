@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use super::error::MissingPart;
 use super::{Part, PartError, Source, Surroundings, named, part, said_by};
 
+/// No released one has it.
+pub(super) const WANTED: &str = "built with the feature `testing`";
+
 /// What leads to it when it is not on `PATH`.
 const VARIABLE: &str = "ZTUNNEL";
 

@@ -137,7 +137,8 @@ impl Cluster {
     }
 }
 
-/// Where the listener filter [`original_destination`](super::listener::original_destination) of an internal listener finds the address.
+/// Where the filter [`original_destination`](super::listener::original_destination) of an internal listener finds the
+/// address.
 const DESTINATION: &str = "envoy.filters.listener.original_dst";
 
 fn internal_address(listener: &str, endpoint: Option<&str>) -> Value {

@@ -2,8 +2,9 @@
 //!
 //! It stands in all variants: what differs between a bare one and one in a mesh is the transport socket to
 //! what it calls and, with explicit capture, the port there. In an ambient mesh it speaks HBONE of its own, as
-//! Istio's gateways do: nobody captures what it sends, but a ztunnel, whose certificates it has none of. Where its clients speak TLS, it has a second listener
-//! that only the lab's probes come to, from inside of its pod and in plaintext: they are not counted as arrivals.
+//! Istio's gateways do: nobody captures what it sends, but a ztunnel, whose certificates it has none of. Where its
+//! clients speak TLS, it has a second listener that only the lab's probes come to, from inside of its pod and in
+//! plaintext: they are not counted as arrivals.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
