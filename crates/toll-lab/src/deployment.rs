@@ -32,6 +32,11 @@ impl Deployment {
         self.services.iter().find(|service| service.name == name)
     }
 
+    /// The services that call `callee`.
+    pub(crate) fn callers_of(&self, callee: &str) -> impl Iterator<Item = &Service> {
+        self.services.iter().filter(move |s| s.calls.iter().any(|name| name == callee))
+    }
+
     /// Every pod, in the order of the services, as its name and its service.
     ///
     /// A pod has its service's name, followed by `-1`, `-2`, ... when the service has several.

@@ -166,12 +166,10 @@ pub(super) fn callers_of<'a>(
     }
 }
 
-/// The services that call `service`.
+/// The names of the services that call `service`.
 pub(super) fn applications_that_call<'a>(
     deployment: &'a Deployment,
     service: &str,
 ) -> Vec<&'a str> {
-    let callers = deployment.services.iter();
-    let callers = callers.filter(|caller| caller.calls.iter().any(|callee| callee == service));
-    callers.map(|caller| caller.name.as_str()).collect()
+    deployment.callers_of(service).map(|caller| caller.name.as_str()).collect()
 }

@@ -5,7 +5,7 @@
 //! requests. Terms: <https://istio.io/latest/docs/ambient/architecture/hbone/>.
 
 use super::claims::{at_least_claim, count_claim, pods_of};
-use super::expected::{Bounds, Expected, callers_of};
+use super::expected::{Bounds, Expected};
 use super::own_counts::Mark;
 use super::sidecar::{AN_ANSWER, CLOSED, does, outsider_claim, tls_claim};
 use super::trace::Hop;
@@ -41,7 +41,7 @@ impl Mesh<'_> {
     /// That HBONE went between pods, or why none had to.
     pub(super) fn crossed(&self) -> Result<Claim, String> {
         let deployment = self.seen.deployment;
-        let is_called = |service: &Service| callers_of(deployment, &service.name).next().is_some();
+        let is_called = |service: &Service| deployment.callers_of(&service.name).next().is_some();
         match deployment.services.iter().any(is_called) {
             true => Ok(wire::hbone_crossed(self.seen)),
             false => Err("that HBONE crossed a node's wire: no service calls another".to_owned()),
@@ -77,7 +77,7 @@ impl Mesh<'_> {
         let carried = |caller: &Service| {
             caller.program.is_captured() || self.ambient.proxy != NodeProxy::Envoy
         };
-        let callers = callers_of(self.seen.deployment, &service.name);
+        let callers = self.seen.deployment.callers_of(&service.name);
         let calls: Bounds = callers
             .filter(|caller| carried(caller))
             .map(|caller| self.expected.calls(caller, &service.name))
@@ -184,7 +184,7 @@ impl Mesh<'_> {
 
     /// Calls of a service from inside of the mesh.
     fn called(&self, service: &Service) -> Bounds {
-        let callers = callers_of(self.seen.deployment, &service.name);
+        let callers = self.seen.deployment.callers_of(&service.name);
         callers.map(|caller| self.expected.calls(caller, &service.name)).sum()
     }
 

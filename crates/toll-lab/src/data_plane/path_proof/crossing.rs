@@ -2,7 +2,7 @@
 
 use super::claims::count_claim;
 use super::database::Databases;
-use super::expected::{Bounds, Expected, callers_of};
+use super::expected::{Bounds, Expected};
 use super::{Window, distinct, own_counts};
 use crate::data_plane::ProxyCounters;
 use crate::deployment::{Program, Service};
@@ -79,5 +79,5 @@ fn asked_by_users_own<'a>(seen: &Window<'a>) -> Option<&'a str> {
     let databases = seen.deployment.services.iter().filter(|s| s.program.is_database());
     let users_own = |service: &Service| matches!(service.program, Program::Command(_));
     let mut names = databases.map(|database| database.name.as_str());
-    names.find(|name| callers_of(seen.deployment, name).any(users_own))
+    names.find(|name| seen.deployment.callers_of(name).any(users_own))
 }

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use super::claims::{at_least_claim, count_claim, merged};
 use super::crossing::inbound;
-use super::expected::{Bounds, Expected, callers_of};
+use super::expected::{Bounds, Expected};
 use super::sidecar::handshake_claim;
 use super::trace::{listed, source_claim};
 use super::{DatabaseSight, SIDECAR_SOURCE, Sight, Window, bare, proxies_of};
@@ -47,7 +47,7 @@ impl<'a> Databases<'a> {
     /// Of a bare path.
     pub(super) fn alone(seen: &Window<'a>, expected: &Expected<'_>, topology: &Topology) -> Self {
         let alone = |service: &'a Service| {
-            let callers = callers_of(seen.deployment, &service.name);
+            let callers = seen.deployment.callers_of(&service.name);
             let own = callers.flat_map(|caller| bare::sources_of(Some(&caller.name), topology));
             let from = Sources { addresses: own.collect(), whose: "a caller's own" };
             let mut judged = of_the_server(seen, expected, service);
@@ -100,7 +100,7 @@ fn behind_sidecars<'a>(
     let sidecars = Sources { addresses: vec![SIDECAR_SOURCE], whose: "its own sidecar's" };
     let mut way = sidecars.claims(seen, expected, database);
     way.extend(inbound_claims(seen, expected, database));
-    for caller in callers_of(seen.deployment, name) {
+    for caller in seen.deployment.callers_of(name) {
         way.extend(outbound_claims(seen, expected, caller, name));
     }
     let mut judged = of_the_server(seen, expected, database);
@@ -144,7 +144,7 @@ fn statements_claim(
     expected: &Expected<'_>,
     name: &str,
 ) -> Result<Claim, String> {
-    if let Some(own) = callers_of(seen.deployment, name).find(|s| is_users_own(s)) {
+    if let Some(own) = seen.deployment.callers_of(name).find(|s| is_users_own(s)) {
         return Err(format!(
             "the queries of {name}: how many {} makes, a program of the user's own, is not known",
             own.name
@@ -157,7 +157,7 @@ fn statements_claim(
 
 /// Queries that are known to come: a program of the user's own makes as many as it likes.
 fn known_queries(seen: &Window<'_>, expected: &Expected<'_>, name: &str) -> u64 {
-    let callers = callers_of(seen.deployment, name).filter(|caller| !is_users_own(caller));
+    let callers = seen.deployment.callers_of(name).filter(|caller| !is_users_own(caller));
     callers.map(|caller| expected.calls(caller, name).least).sum()
 }
 
@@ -225,7 +225,7 @@ fn written(seen: &Window<'_>, name: &str) -> Vec<Claim> {
 fn rows_claim(seen: &Window<'_>, name: &str, rows: Option<u64>) -> Claim {
     // Each write makes as many rows as it leads to queries of those that write.
     let once = Expected::of(seen.deployment, 1);
-    let writers = callers_of(seen.deployment, name).filter(|caller| writes(caller));
+    let writers = seen.deployment.callers_of(name).filter(|caller| writes(caller));
     let each: u64 = writers.map(|caller| once.calls(caller, name).least).sum();
     // Proxies send again only what had no effect, so that more rows than writes are a fault.
     let (least, most) = (seen.traffic.acknowledged * each, seen.traffic.writes * each);
@@ -265,7 +265,7 @@ impl Sources {
         let ends = [(seen.before, 0), (seen.after, needed)].map(|(sight, needed)| {
             let pods = seen.pods_of(name).into_iter();
             let open = pods.map(|pod| self.open_claim(&pod, sight.databases.get(&pod), needed));
-            let callers = callers_of(seen.deployment, name);
+            let callers = seen.deployment.callers_of(name);
             let told = callers.flat_map(|caller| self.told_claims(seen, sight, caller, name));
             open.chain(told).collect()
         });

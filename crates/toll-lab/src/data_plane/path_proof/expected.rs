@@ -72,7 +72,7 @@ impl<'a> Expected<'a> {
     /// Requests that come to a service, or queries that come to a database.
     pub(super) fn arrivals(&self, service: &str) -> Bounds {
         let from_load = if service == self.deployment.entry { self.requests } else { 0 };
-        let callers = callers_of(self.deployment, service);
+        let callers = self.deployment.callers_of(service);
         let called: Bounds = callers.map(|caller| self.calls(caller, service)).sum();
         called + Bounds::exactly(from_load)
     }
@@ -95,12 +95,4 @@ impl<'a> Expected<'a> {
         let calls: Bounds = callees.map(|callee| self.calls(service, callee)).sum();
         self.arrivals(&service.name) + calls
     }
-}
-
-/// The services that call `callee`.
-pub(super) fn callers_of<'a>(
-    deployment: &'a Deployment,
-    callee: &str,
-) -> impl Iterator<Item = &'a Service> {
-    deployment.services.iter().filter(move |s| s.calls.iter().any(|name| name == callee))
 }

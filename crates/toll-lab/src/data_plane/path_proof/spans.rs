@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Window;
 use super::claims::at_least_claim;
-use super::expected::{Expected, callers_of};
+use super::expected::Expected;
 use crate::data_plane::collector::{MISSING, SpanWindow, TraceGroup};
 use crate::deployment::{Deployment, Program, Service};
 use crate::proof::{Claim, ServiceSpans, Spans};
@@ -182,7 +182,7 @@ impl<'a> Shape<'a> {
         for &(service, each) in traced {
             let from_load = u64::from(service == deployment.entry);
             shape.add((None, service), from_load);
-            for caller in callers_of(deployment, service) {
+            for caller in deployment.callers_of(service) {
                 let calls = one.calls(caller, service).least;
                 match &caller.program {
                     _ if is_traced(&caller.name) => shape.add((Some(&caller.name), service), calls),

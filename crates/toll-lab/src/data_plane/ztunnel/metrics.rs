@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use super::workloads::callers_of;
 use crate::data_plane::ProxyCounters;
 use crate::data_plane::identity::spiffe_id;
 use crate::deployment::Deployment;
@@ -34,7 +33,7 @@ pub(crate) fn counters(text: &str, deployment: &Deployment) -> ProxyCounters {
             ("destination", true) => {
                 let caller = sample.service("source_principal");
                 let is_caller =
-                    callers_of(deployment, &callee).any(|c| Some(c) == caller.as_deref());
+                    deployment.callers_of(&callee).any(|c| Some(&c.name) == caller.as_ref());
                 let taken = counters.hbone.entry(callee).or_default();
                 taken.streams += connections;
                 match is_caller {

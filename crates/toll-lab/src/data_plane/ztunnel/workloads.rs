@@ -122,9 +122,11 @@ fn workload<'a>(
 }
 
 fn policy<'a>(deployment: &'a Deployment, service: &Service) -> Policy<'a> {
-    let account =
-        |service_account: &'a str| ServiceAccount { namespace: NAMESPACE, service_account };
-    let callers: Vec<_> = callers_of(deployment, &service.name).map(account).collect();
+    let account = |caller: &'a Service| ServiceAccount {
+        namespace: NAMESPACE,
+        service_account: &caller.name,
+    };
+    let callers: Vec<_> = deployment.callers_of(&service.name).map(account).collect();
     let rule = (!callers.is_empty()).then_some([[Match { service_accounts: callers }]]);
     Policy {
         name: policy_name(service),
@@ -138,14 +140,4 @@ fn policy<'a>(deployment: &'a Deployment, service: &Service) -> Policy<'a> {
 
 fn policy_name(service: &Service) -> String {
     format!("callers-of-{}", service.name)
-}
-
-/// The services that call `service`.
-pub(super) fn callers_of<'a>(
-    deployment: &'a Deployment,
-    service: &str,
-) -> impl Iterator<Item = &'a str> {
-    let callers = deployment.services.iter();
-    let callers = callers.filter(move |caller| caller.calls.iter().any(|callee| callee == service));
-    callers.map(|caller| caller.name.as_str())
 }
