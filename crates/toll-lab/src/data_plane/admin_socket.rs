@@ -18,11 +18,11 @@ const LONGEST_PATH: usize = 107;
 ///
 /// # Errors
 /// When it is too long.
-pub(super) fn short_enough(path: PathBuf) -> Result<PathBuf, DataPlaneError> {
+pub(crate) fn short_enough(path: PathBuf) -> Result<PathBuf, DataPlaneError> {
     let length = path.as_os_str().as_bytes().len();
     if length > LONGEST_PATH {
         let limit = LONGEST_PATH;
-        return Err(DataPlaneError::AdminSocketPathTooLong { path, length, limit });
+        return Err(DataPlaneError::SocketPathTooLong { path, length, limit });
     }
     Ok(path)
 }

@@ -34,8 +34,8 @@ pub(crate) enum DataPlaneError {
     Zds { node: String, source: io::Error },
     #[error("the ztunnel of `{node}` does not do with the networks of its pods: {reason}")]
     ZdsRefused { node: String, reason: String },
-    #[error("the admin socket's path has {length} bytes, a socket's path holds {limit}: {path}")]
-    AdminSocketPathTooLong { path: PathBuf, length: usize, limit: usize },
+    #[error("a socket's path has {length} bytes, and at most {limit} are possible: {path}")]
+    SocketPathTooLong { path: PathBuf, length: usize, limit: usize },
     #[error("cannot write the proxy's configuration as YAML")]
     Unwritable(#[source] serde_saphyr::ser::Error),
     #[error("cannot make the identity of `{service}`")]
@@ -70,7 +70,7 @@ impl DataPlaneError {
     /// What the user can do about it.
     pub(crate) fn help(&self) -> Option<String> {
         let text = match self {
-            Self::AdminSocketPathTooLong { .. } => {
+            Self::SocketPathTooLong { .. } => {
                 "set TMPDIR to a folder with a shorter path, for instance /tmp"
             }
             Self::AmbientWithoutNetworks => {

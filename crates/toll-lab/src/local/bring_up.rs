@@ -24,7 +24,7 @@ use super::{cgroups, closed_above, concurrent, nginx, ports, topology};
 use crate::data_plane::agent::Launch;
 use crate::data_plane::{
     self, ProxyPlan, Redirect, captured_redirects, issue_edge, issue_identities, network_link,
-    proxy_plans, ztunnel,
+    proxy_plans, short_enough, ztunnel,
 };
 use crate::deployment::{self, Nginx, Service};
 use crate::{Component, LabError, Role};
@@ -243,7 +243,7 @@ impl LocalEnvironment {
         write(&files.config, &nginx::config(&files, address))?;
         let mut command = Command::new(&path);
         command.args(files.arguments());
-        self.served.push(Served::new(pod.to_owned(), files.status));
+        self.served.push(Served::new(pod.to_owned(), short_enough(files.status)?));
         Ok((path, command))
     }
 

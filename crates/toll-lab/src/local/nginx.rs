@@ -16,7 +16,7 @@ use crate::deployment::Nginx;
 pub(super) struct Files {
     /// Its configuration.
     pub(super) config: PathBuf,
-    /// Where it tells how many requests it got; the name is short, as a socket's path has at most 107 bytes.
+    /// Where it tells how many requests it got.
     pub(super) status: PathBuf,
     /// Holds the page, one for all pods of a service.
     pub(super) root: PathBuf,

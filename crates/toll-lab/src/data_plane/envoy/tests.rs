@@ -158,7 +158,7 @@ fn a_bare_deployment_has_no_sidecars() {
 fn a_socket_path_that_the_kernel_would_cut_is_refused() {
     let long = "x".repeat(100);
     let error = proxy_plans(&in_mesh(chain()), &some_loopback(), Path::new(&long)).unwrap_err();
-    assert!(matches!(error, DataPlaneError::AdminSocketPathTooLong { length: 118, .. }));
+    assert!(matches!(error, DataPlaneError::SocketPathTooLong { length: 118, .. }));
 }
 
 #[test]
