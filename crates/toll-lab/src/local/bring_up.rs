@@ -304,9 +304,7 @@ impl LocalEnvironment {
         log: impl FnOnce() -> Vec<String>,
         deadline: Instant,
     ) -> Result<(), LabError> {
-        if self.options.interrupt.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
-        }
+        self.still_wanted()?;
         match self.crashed() {
             Some(crash) => Err(crash),
             None if Instant::now() < deadline => Ok(()),
@@ -315,6 +313,14 @@ impl LocalEnvironment {
                 waited_s: LONGEST_START.as_secs(),
                 log: log(),
             }),
+        }
+    }
+
+    /// An error once the user wants to leave.
+    pub(super) fn still_wanted(&self) -> Result<(), LabError> {
+        match self.options.interrupt.load(Ordering::Relaxed) {
+            true => Err(LabError::Interrupted),
+            false => Ok(()),
         }
     }
 

@@ -256,6 +256,8 @@ impl LocalEnvironment {
 
     /// Starts one component and counts it from now on.
     pub(super) fn start(&mut self, mut program: Program) -> Result<(), LabError> {
+        // Ninety proxies start for seconds.
+        self.still_wanted()?;
         let (name, stem) = (describe(&program.component), file_stem(&program.component));
         let failed = |source| LabError::Start {
             component: describe(&program.component),

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::support::{
@@ -128,6 +129,16 @@ fn ninety_pods_come_up_and_go_away_in_seconds_and_leave_nothing() {
 #[test]
 fn ninety_pods_without_root_come_up_and_go_away_in_seconds_and_leave_nothing() {
     ninety_pods_come_and_go(&lab_at!(Isolation::Rootless));
+}
+
+#[test]
+fn a_bring_up_that_is_interrupted_ends_at_once_and_leaves_nothing() {
+    let lab = lab_at!(Isolation::Pods);
+    lab.interrupt.store(true, Ordering::Relaxed);
+    let error = lab.lab.up(&with_replicas(90), &lab.logs()).unwrap_err();
+    assert!(matches!(error, LabError::Interrupted), "{error}");
+    assert_eq!(fs::read_dir(lab.folder.path().join("lab")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(lab.logs()).unwrap().count(), 0, "nothing was started");
 }
 
 /// The client is on the first node, the server on the second.
