@@ -490,8 +490,8 @@ pub struct Crossing {
     pub rate_per_s: Option<f64>,
     /// Pods; below zero or beyond the measured sizes the one is cheaper at any size that was measured.
     pub pods: Estimate,
-    /// The largest size that was measured.
-    pub measured_up_to: usize,
+    /// The smallest and the largest size that was measured.
+    pub measured: (usize, usize),
 }
 
 /// Median service time by rate, on an application of one size.

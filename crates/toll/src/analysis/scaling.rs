@@ -114,7 +114,7 @@ fn crossings_of(
     let [of_one, of_other] = [one, other].map(|variant| sweep.series(variant, quantity));
     let Some(plane) = of_one.above(&of_other).plane(sweep, |_| true) else { return vec![] };
     let (below, above) = if plane.per_pod().value > 0.0 { (one, other) } else { (other, one) };
-    let rates = sweep.rates();
+    let (rates, sizes) = (sweep.rates(), sweep.sizes());
     let rate_is_swept = rates.len() > 1;
     let crossing = |rate: f64| {
         Some(Crossing {
@@ -123,7 +123,7 @@ fn crossings_of(
             above: above.into(),
             rate_per_s: rate_is_swept.then_some(rate),
             pods: plane.zero(rate)?,
-            measured_up_to: sweep.sizes().pop()?,
+            measured: (*sizes.first()?, *sizes.last()?),
         })
     };
     rates.into_iter().filter_map(crossing).collect()

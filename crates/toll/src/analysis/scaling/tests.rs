@@ -146,7 +146,7 @@ fn sidecar_and_ambient_cost_the_same_where_their_lines_meet() {
     assert_eq!(memory.iter().map(|c| c.rate_per_s).collect::<Vec<_>>(), [Some(20.0), Some(50.0)]);
     for crossing in memory {
         assert_eq!([&crossing.below, &crossing.above], ["sidecar", "ambient"]);
-        assert_eq!(crossing.measured_up_to, 90);
+        assert_eq!(crossing.measured, (1, 90));
         // 65 + 20 n = 116 + 3 n + 0.1 r
         assert_holds(crossing.pods, (51.0 + 0.1 * crossing.rate_per_s.unwrap()) / 17.0, 0.5);
     }

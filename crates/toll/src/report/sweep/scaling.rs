@@ -127,14 +127,14 @@ pub(super) fn is_between_others(sweep: &Sweep<'_>, crossing: &Crossing) -> bool 
 struct Told {
     /// `ambient takes less memory than sidecar`.
     claim: String,
-    /// `from 3 pods on`; empty where nothing can be told.
+    /// `from 3 to 90 pods`; empty where nothing can be told.
     place: String,
     tone: Tone,
 }
 
 /// What may be said of the crossings of two variants at all rates.
 pub(in crate::report) struct Said {
-    /// `ambient takes less CPU than sidecar from 3 pods on at 20 and from 5 pods on at 50 requests/s`.
+    /// `ambient takes less CPU than sidecar from 3 to 90 pods at 20 requests/s and from 5 to 90 pods at 50 requests/s`.
     pub(in crate::report) sentence: String,
     /// ` (the lines cross at 1.3 [0.9 to 1.7] pods)`; empty when they do not where there can be pods.
     pub(super) points: String,
@@ -176,30 +176,28 @@ fn sentence(claim: &str, of: &[&(Told, &Crossing)]) -> String {
     format!("{claim} {}", listed(&places)).trim_end().to_owned()
 }
 
-/// Only what the interval allows.
+/// Only what the interval allows, and only of sizes that were measured.
 fn told(crossing: &Crossing) -> Told {
-    let Crossing { below, above, measured_up_to, .. } = crossing;
-    let most = *measured_up_to as f64;
-    let told = |claim: String, place: String, tone| Told { claim, place, tone };
+    let Crossing { below, above, measured: (least, most), .. } = crossing;
+    let told =
+        |claim: String, from: usize| Told { claim, place: from_to(from, *most), tone: Tone::Same };
     match ends(crossing.pods) {
-        Some((_, high)) if high <= 1.0 => {
-            told(less(crossing, above, below), "with any number of pods".into(), Tone::Same)
-        }
-        Some((low, _)) if low > most => {
-            let place =
-                format!("up to {}, as far as was measured,", several(*measured_up_to, "pod"));
-            told(less(crossing, below, above), place, Tone::Same)
-        }
-        Some((_, high)) if high <= most => {
-            let place = format!("from {} on", several(high.ceil() as usize, "pod"));
-            told(less(crossing, above, below), place, Tone::Same)
+        Some((low, _)) if low > *most as f64 => told(less(crossing, below, above), *least),
+        Some((_, high)) if high <= *most as f64 => {
+            told(less(crossing, above, below), (high.ceil().max(0.0) as usize).max(*least))
         }
         _ => {
             let claim = less(crossing, above, below);
             let claim = format!("from how many pods on {claim} cannot be told");
-            told(claim, String::new(), Tone::Unknown)
+            Told { claim, place: String::new(), tone: Tone::Unknown }
         }
     }
+}
+
+/// `from 2 to 90 pods`, `with 90 pods`.
+fn from_to(from: usize, most: usize) -> String {
+    let most_pods = several(most, "pod");
+    if from == most { format!("with {most_pods}") } else { format!("from {from} to {most_pods}") }
 }
 
 /// `ambient takes less memory than sidecar`.
@@ -214,7 +212,8 @@ fn less(crossing: &Crossing, one: &str, other: &str) -> String {
 /// Where the lines cross, when that is at a number of pods that there can be.
 fn point(crossing: &Crossing) -> Option<String> {
     let (low, high) = ends(crossing.pods)?;
-    let is_possible = high > 1.0 && low <= crossing.measured_up_to as f64;
+    let (least, most) = crossing.measured;
+    let is_possible = high > least as f64 && low <= most as f64;
     let scale = Scale::of(Quantity::Pods, [crossing.pods.value]);
     let shown =
         || format!("{} [{}]", scale.plain(crossing.pods.value), interval(scale, crossing.pods));

@@ -403,7 +403,7 @@ fn crossings() -> Vec<Crossing> {
         above: "ambient".into(),
         rate_per_s: Some(rate),
         pods: estimate(pods, half),
-        measured_up_to: 90,
+        measured: (1, 90),
     };
     let bare =
         Crossing { below: "ambient".into(), above: "bare".into(), ..between(Cpu, -9.0, 3.0, 20.0) };

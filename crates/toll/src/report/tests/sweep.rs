@@ -61,23 +61,34 @@ fn what_cannot_be_told_between_variants_is_an_aside_of_the_answer() {
 #[test]
 fn the_crossing_is_the_first_whole_pod_beyond_the_interval() {
     let findings = with_crossings(&[(0.68, 1.48), (2.1, 4.3)]);
-    let said = "ambient takes less memory than sidecar from 2 pods on at 20 requests/s and from 5 pods on at 50 requests/s.";
+    let said = "ambient takes less memory than sidecar from 2 to 90 pods at 20 requests/s and from 5 to 90 pods at 50 requests/s.";
     assert_eq!(answers_of(&findings)[1], said);
 }
 
 #[test]
 fn rates_at_which_lines_cross_at_the_same_number_of_pods_are_named_together() {
-    let said = "ambient takes less memory than sidecar from 2 pods on at 20 and 50 requests/s.";
+    let said = "ambient takes less memory than sidecar from 2 to 90 pods at 20 and 50 requests/s.";
     assert_eq!(answers_of(&with_crossings(&[(0.68, 1.48), (1.1, 1.9)]))[1], said);
 }
 
 #[test]
-fn a_crossing_below_one_pod_or_beyond_the_largest_size_is_a_verdict_for_all_sizes() {
+fn a_crossing_beyond_the_measured_sizes_is_a_verdict_for_all_of_them() {
     let said = |ends| answers_of(&with_crossings(&[ends])).remove(1);
-    let always = "ambient takes less memory than sidecar with any number of pods at 20 requests/s.";
+    let always = "ambient takes less memory than sidecar from 1 to 90 pods at 20 requests/s.";
     assert_eq!(said((-3.0, 0.9)), always);
-    let never = "sidecar takes less memory than ambient up to 90 pods, as far as was measured, at 20 requests/s.";
+    let never = "sidecar takes less memory than ambient from 1 to 90 pods at 20 requests/s.";
     assert_eq!(said((96.0, 130.0)), never);
+}
+
+#[test]
+fn no_verdict_reaches_beyond_the_sizes_that_were_measured() {
+    let mut findings = with_crossings(&[(2.1, 4.3)]);
+    findings.crossings[0].measured = (10, 50);
+    let said = "ambient takes less memory than sidecar from 10 to 50 pods at 20 requests/s.";
+    assert_eq!(answers_of(&findings)[1], said);
+    findings.crossings[0].pods = Estimate { low: 45.0, high: 49.5, ..findings.crossings[0].pods };
+    let said = "ambient takes less memory than sidecar with 50 pods at 20 requests/s.";
+    assert_eq!(answers_of(&findings)[1], said);
 }
 
 #[test]
