@@ -289,26 +289,39 @@ pub(super) fn growth(sweep: &Sweep<'_>, quantity: ScaledQuantity) -> Option<Stri
     let (unit, [_, (_, scale), _]) = parts(&of);
     let of_what = if quantity == ScaledQuantity::Memory { " of memory" } else { "" };
     let slope = |s: &&Scaling| {
-        let is_clear = ends(s.per_pod).is_some_and(|(low, high)| low > 0.0 || high < 0.0);
-        let takes =
-            if is_clear { scale.plain(s.per_pod.value) } else { "what cannot be told".into() };
+        let takes = if is_clear(s.per_pod) {
+            scale.plain(s.per_pod.value)
+        } else {
+            "what cannot be told".into()
+        };
         format!("{takes} with {}", s.variant)
     };
     let slopes = listed(&of.iter().map(slope).collect::<Vec<_>>());
-    let fixed: Vec<String> = of.iter().map(|s| rounded(s.fixed.value)).collect();
-    let by_rate: Vec<String> =
-        of.iter().filter_map(|s| s.per_request).map(|e| rounded(e.value)).collect();
+    let fixed = clear(of.iter().map(|s| Some(s.fixed)));
     // What memory grows with the rate is next to nothing; the table has it.
-    let tells_rate = quantity == ScaledQuantity::Cpu && by_rate.len() == of.len();
-    let rate = if tells_rate {
-        format!(" and of {} for each request/s", listed(&by_rate))
-    } else {
-        String::new()
+    let by_rate = match quantity {
+        ScaledQuantity::Cpu => clear(of.iter().map(|s| s.per_request)),
+        _ => None,
     };
-    let fixed = listed(&fixed);
-    Some(format!(
-        "Each further {service} pod takes, in {unit}{of_what}, {slopes}, on top of {fixed}{rate}."
-    ))
+    let by_rate = by_rate.map(|by_rate| format!("{by_rate} for each request/s"));
+    let tops: Vec<String> = fixed.into_iter().chain(by_rate).collect();
+    let on_top = if tops.is_empty() {
+        String::new()
+    } else {
+        format!(", on top of {}", tops.join(" and of "))
+    };
+    Some(format!("Each further {service} pod takes, in {unit}{of_what}, {slopes}{on_top}."))
+}
+
+/// Whether the interval of a part leaves out zero.
+fn is_clear(part: Estimate) -> bool {
+    ends(part).is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+}
+
+/// The parts of all lines; none when one of them cannot be told: the table has them with their intervals.
+fn clear(parts: impl Iterator<Item = Option<Estimate>>) -> Option<String> {
+    let told = parts.map(|part| Some(rounded(part.filter(|part| is_clear(*part))?.value)));
+    told.collect::<Option<Vec<String>>>().map(|told| listed(&told))
 }
 
 /// The fits of one quantity, in the order of the variants.

@@ -1,6 +1,7 @@
 //! What a reader must find in the report of a sweep.
 
 use super::*;
+use crate::analysis::findings::ScaledQuantity;
 
 #[test]
 fn the_report_of_a_sweep_fits_80_columns() {
@@ -103,6 +104,28 @@ fn a_slope_whose_interval_holds_zero_is_not_told() {
     findings.scalings[1].per_pod.low = -0.02;
     let said = "in mCPU, what cannot be told with bare, 1.190 with sidecar and 0.034 with ambient";
     assert!(answers_of(&findings)[3].contains(said), "{:?}", answers_of(&findings));
+}
+
+#[test]
+fn a_fixed_part_or_a_cost_of_a_request_whose_interval_holds_zero_is_left_to_the_table() {
+    let mut findings = ambient_replicas();
+    let ends = |findings: &Findings| {
+        let said = answers_of(findings).remove(3);
+        said.split_once("0.034 with ambient").expect("a pod is told").1.to_owned()
+    };
+    let mut bare = findings.scalings.iter_mut().filter(|s| s.variant == "bare");
+    let bare = bare.find(|s| s.quantity == ScaledQuantity::Cpu).expect("it is fitted");
+    bare.fixed.low = 0.1;
+    assert_eq!(
+        ends(&findings),
+        ", on top of 0.900, 1.90 and 3.10 and of 0.530, 0.780 and 0.820 for each request/s."
+    );
+    assert_eq!(ends(&ambient_replicas()), ", on top of 0.530, 0.780 and 0.820 for each request/s.");
+    for scaling in &mut findings.scalings {
+        scaling.fixed.low = -1.0;
+        scaling.per_request = scaling.per_request.map(|part| Estimate { low: -1.0, ..part });
+    }
+    assert_eq!(ends(&findings), ".");
 }
 
 #[test]
