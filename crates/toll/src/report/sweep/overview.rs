@@ -13,9 +13,11 @@ const PERCENTILES: [(Metric, &str); 2] = [(Metric::LatencyP50, "p50"), (Metric::
 /// The overview of all cells.
 pub(super) fn overview(sweep: &Sweep<'_>, detail: Detail) -> Section {
     let text = match detail {
-        Detail::Brief => "Means at equal rate, all pods. The HTML report has each cell by itself.",
+        Detail::Brief => {
+            "At equal rate, percentiles of merged blocks. The HTML report has each cell."
+        }
         Detail::Full => {
-            "Means over blocks at equal rate, CPU and anonymous memory of all pods at the same instant. What each cell shows by itself is below."
+            "At equal rate: percentiles of all blocks together; CPU and anonymous memory of all pods, means over blocks. What each cell shows by itself is below."
         }
     };
     let shown = Shown { sweep, loads: shown(sweep, detail) };

@@ -11,7 +11,7 @@ use crate::report::wording::{ends, interval};
 /// Service time by rate; none where no size had several rates.
 pub(super) fn service_times(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
     let widest = widest(sweep)?;
-    let text = "Median, from sending to the answer. At low rates every request wakes a CPU that sleeps: what falls with the rate in the baseline too is no cost of a variant.";
+    let text = "Median, from sending to the answer. At low rates a request has to wake what sleeps: what falls with the rate in the baseline too is no cost of another variant.";
     let mut pieces = vec![Piece::Text(text.into())];
     pieces.push(Piece::List(verdicts(sweep, widest)));
     let all = &sweep.findings.service_times;
@@ -60,7 +60,7 @@ pub(super) fn answer(sweep: &Sweep<'_>) -> Option<String> {
     }
     let by = size(fall);
     Some(format!(
-        "The median service time falls by {by} {place} in {baseline}, too: that is the CPU's idle states, not the mesh."
+        "The median service time falls by {by} {place} in {baseline}, too: most likely that is waking up, no variant's cost."
     ))
 }
 
@@ -72,6 +72,9 @@ fn size(fall: Estimate) -> String {
 }
 
 fn aside(fall: Estimate) -> String {
+    if ends(fall).is_none() {
+        return String::new();
+    }
     let scale = Scale::of(Quantity::Time, [fall.low, fall.high]);
     format!(" ({}\u{a0}{})", interval(scale, fall), scale.unit())
 }

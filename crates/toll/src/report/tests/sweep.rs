@@ -130,13 +130,18 @@ fn a_fixed_part_or_a_cost_of_a_request_whose_interval_holds_zero_is_left_to_the_
 
 #[test]
 fn service_time_that_falls_in_the_baseline_too_is_not_blamed_on_the_mesh() {
-    let said = "The median service time falls by 119 µs (103 to 135) from 20 to 800 requests/s in bare, too: that is the CPU's idle states, not the mesh.";
+    let said = "The median service time falls by 119 µs (103 to 135) from 20 to 800 requests/s in bare, too: most likely that is waking up, no variant's cost.";
     assert_eq!(answers_of(&ambient_replicas())[4], said);
     let mut findings = ambient_replicas();
     let bare = &mut findings.service_times[0].variants[0];
     bare.fall = bare.fall.map(|fall| Estimate { high: 4.0, ..fall });
     let said = "Whether the median service time falls from 20 to 800 requests/s in bare cannot be told (−135.3 to +4.0 µs).";
     assert_eq!(answers_of(&findings)[4], said);
+    let bare = &mut findings.service_times[0].variants[0];
+    bare.fall = bare.fall.map(|fall| Estimate { blocks: 1, ..fall });
+    let said =
+        "Whether the median service time falls from 20 to 800 requests/s in bare cannot be told.";
+    assert_eq!(answers_of(&findings)[4], said, "one block has no interval");
 }
 
 #[test]
