@@ -423,6 +423,13 @@ pub enum ScaledQuantity {
     AddedP99,
 }
 
+impl ScaledQuantity {
+    /// Whether it is what a variant adds, which may be next to nothing: no share of it says anything.
+    pub fn is_added(self) -> bool {
+        matches!(self, Self::AddedP50 | Self::AddedP99)
+    }
+}
+
 /// One quantity of one variant as a function of pods and rate: fixed + per_pod x pods + per_request x rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scaling {

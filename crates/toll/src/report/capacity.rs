@@ -5,7 +5,8 @@ use crate::analysis::findings::{HeldOut, ScaledQuantity};
 use crate::analysis::scaling::QUANTITIES;
 
 use super::content::section;
-use super::figures::{Quantity, Scale, change, verbatim};
+use super::figures::{Scale, verbatim};
+use super::sweep::{off, quantity, shown_off};
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::terminal;
 use super::wording::interval;
@@ -70,7 +71,7 @@ fn group(answer: &Capacity, quantity: ScaledQuantity) -> Option<Group> {
         Some((variant.variant.clone(), prediction.clone()))
     };
     let found: Vec<(String, Prediction)> = answer.variants.iter().filter_map(of_quantity).collect();
-    let scale = Scale::of(counts(quantity), found.iter().map(|(_, p)| p.predicted.value));
+    let scale = Scale::of(self::quantity(quantity), found.iter().map(|(_, p)| p.predicted.value));
     let row = |(variant, p): &(String, Prediction)| -> Vec<Cell> {
         let mark = if p.extrapolated { MARK } else { "" };
         let tone = if p.extrapolated { Tone::Unknown } else { Tone::Neutral };
@@ -86,20 +87,14 @@ fn group(answer: &Capacity, quantity: ScaledQuantity) -> Option<Group> {
 }
 
 fn figure(quantity: ScaledQuantity, scale: Scale, value: f64) -> String {
-    if is_added(quantity) { scale.signed(value) } else { scale.plain(value) }
+    if quantity.is_added() { scale.signed(value) } else { scale.plain(value) }
 }
 
 /// The worst of the held-out cells: in percent of what was measured, or for what may be next to nothing in its unit.
 fn held_out(quantity: ScaledQuantity, scale: Scale, cells: &[HeldOut]) -> String {
-    let off = |cell: &HeldOut| {
-        if is_added(quantity) { cell.predicted.value - cell.measured.value } else { cell.error }
-    };
-    let worst = cells.iter().map(off).max_by(|a, b| a.abs().total_cmp(&b.abs()));
-    match worst {
-        None => "not tried".into(),
-        Some(off) if is_added(quantity) => scale.signed(off),
-        Some(off) => change(1.0 + off),
-    }
+    let off = cells.iter().map(|cell| off(quantity, cell));
+    let worst = off.max_by(|a, b| a.abs().total_cmp(&b.abs()));
+    worst.map_or_else(|| "not tried".into(), |off| shown_off(quantity, scale, off))
 }
 
 fn notes(answer: &Capacity) -> Vec<String> {
@@ -135,18 +130,6 @@ fn called(quantity: ScaledQuantity, baseline: &str) -> String {
         ScaledQuantity::AddedP50 => format!("added to p50 latency of {baseline}"),
         ScaledQuantity::AddedP99 => format!("added to p99 latency of {baseline}"),
     }
-}
-
-fn counts(quantity: ScaledQuantity) -> Quantity {
-    match quantity {
-        ScaledQuantity::Memory => Quantity::Mebibytes,
-        ScaledQuantity::Cpu => Quantity::Millicores,
-        ScaledQuantity::AddedP50 | ScaledQuantity::AddedP99 => Quantity::Time,
-    }
-}
-
-fn is_added(quantity: ScaledQuantity) -> bool {
-    matches!(quantity, ScaledQuantity::AddedP50 | ScaledQuantity::AddedP99)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::table::Section;
 use super::{proof, reading, record};
 
 pub(super) use answers::answers;
-pub(super) use scaling::{fitted, level, quantity, quantity_title, told_crossings};
+pub(super) use scaling::{fitted, level, off, quantity, quantity_title, shown_off, told_crossings};
 pub(super) use words::cell_name;
 
 /// The cells of a run that sweeps.

@@ -252,13 +252,26 @@ fn held_out(scalings: &[Scaling], shown: &[ScaledQuantity]) -> Vec<Piece> {
     vec![Piece::Text(text), Piece::Table(Table { columns, groups })]
 }
 
-/// `memory is off by 0.8 % at most`.
-fn worst(quantity: ScaledQuantity, fits: &[&Scaling]) -> Option<String> {
-    let errors = fits.iter().flat_map(|s| &s.held_out).map(|h| h.error.abs());
+/// `memory is off by 0.8 % at most`, `added p50 is off by 0.12 ms at most`.
+fn worst(of: ScaledQuantity, fits: &[&Scaling]) -> Option<String> {
+    let errors = fits.iter().flat_map(|s| &s.held_out).map(|held| off(of, held).abs());
     let worst = errors.filter(|e| e.is_finite()).max_by(f64::total_cmp)?;
-    let percent = change(1.0 + worst);
-    let name = quantity_title(quantity);
-    Some(format!("{name} is off by {} at most", percent.trim_start_matches('+')))
+    let by = if of.is_added() {
+        Scale::of(quantity(of), [worst]).with_unit(worst)
+    } else {
+        change(1.0 + worst).trim_start_matches('+').to_owned()
+    };
+    Some(format!("{} is off by {by} at most", quantity_title(of)))
+}
+
+/// By how much a prediction is off: by a share of what was measured, or of what is added in its unit.
+pub(in crate::report) fn off(of: ScaledQuantity, held: &HeldOut) -> f64 {
+    if of.is_added() { held.predicted.value - held.measured.value } else { held.error }
+}
+
+/// The same for a table: `+2.2 %`, `+0.12`.
+pub(in crate::report) fn shown_off(of: ScaledQuantity, scale: Scale, off: f64) -> String {
+    if of.is_added() { scale.signed(off) } else { change(1.0 + off) }
 }
 
 fn predictions(quantity: ScaledQuantity, fits: &[&Scaling]) -> Group {
@@ -273,7 +286,7 @@ fn predictions(quantity: ScaledQuantity, fits: &[&Scaling]) -> Group {
             scale.plain(held.predicted.value).into(),
             interval(scale, held.predicted).into(),
             scale.plain(held.measured.value).into(),
-            change(1.0 + held.error).into(),
+            shown_off(quantity, scale, off(quantity, held)).into(),
         ]
     };
     let rows = fits.iter().flat_map(|s| s.held_out.iter().map(move |held| row(s, held)));

@@ -1,7 +1,7 @@
 //! What a reader must find in the report of a sweep.
 
 use super::*;
-use crate::analysis::findings::ScaledQuantity;
+use crate::analysis::findings::{ScaledQuantity, Scaling};
 
 #[test]
 fn the_report_of_a_sweep_fits_80_columns() {
@@ -126,6 +126,20 @@ fn a_fixed_part_or_a_cost_of_a_request_whose_interval_holds_zero_is_left_to_the_
         scaling.per_request = scaling.per_request.map(|part| Estimate { low: -1.0, ..part });
     }
     assert_eq!(ends(&findings), ".");
+}
+
+#[test]
+fn what_a_prediction_of_added_latency_is_off_by_is_told_in_its_unit() {
+    let mut findings = ambient_replicas();
+    let added = |s: &&mut Scaling| s.quantity == ScaledQuantity::AddedP50;
+    let sidecar = findings.scalings.iter_mut().find(added).expect("it is fitted");
+    let held = &mut sidecar.held_out[0];
+    held.measured.value = 1.0;
+    held.predicted.value = 41.0;
+    held.error = 40.0;
+    let page = html(&findings).replace('\u{a0}', " ");
+    assert!(page.contains("added p50 is off by 40.0 µs at most"), "{page}");
+    assert!(!page.contains("+4,000 %"));
 }
 
 #[test]
