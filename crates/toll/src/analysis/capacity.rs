@@ -5,6 +5,7 @@
 //! nothing speaks for a plane: then there is no answer, unless the user asks for one all the same, and it is marked.
 
 use serde::Serialize;
+use toll_lab::{DataPlane, Deployment};
 
 use super::findings::{Estimate, HeldOut, ScaledQuantity};
 use super::scaling::{QUANTITIES, Sweep, held_out};
@@ -51,6 +52,8 @@ pub struct MeasuredBox {
     pub pods: Vec<usize>,
     /// Requests per second.
     pub rates_per_s: Vec<f64>,
+    /// Nodes that the pods stood on, at every size alike.
+    pub nodes: usize,
 }
 
 /// How far a question lies outside of what was measured.
@@ -81,6 +84,8 @@ pub enum Asked {
 pub struct VariantCapacity {
     /// The variant.
     pub variant: String,
+    /// Whether it has a proxy on each node: what that costs is in the fixed part, once for each measured node.
+    pub has_node_proxies: bool,
     /// Memory, CPU, added latency; the baseline adds none to itself.
     pub predictions: Vec<Prediction>,
 }
@@ -167,7 +172,8 @@ pub fn capacity(run: &RunRecord, question: &Question) -> Result<Capacity, Capaci
     let valid = super::valid(run);
     let no_sweep = || CapacityError::NoSweep { run: run.name.clone() };
     let sweep = Sweep::of(run, &valid).ok_or_else(no_sweep)?;
-    let measured = MeasuredBox { pods: sweep.sizes(), rates_per_s: sweep.rates() };
+    let measured =
+        MeasuredBox { pods: sweep.sizes(), rates_per_s: sweep.rates(), nodes: sweep.nodes };
     let outside = measured.leaves_out(question)?;
     if !outside.is_empty() && !question.extrapolate {
         return Err(CapacityError::Outside(outside));
@@ -225,9 +231,10 @@ fn variants(
         let held_out = held_out(sweep, &series);
         Some(Prediction { quantity, predicted, extrapolated, held_out })
     };
-    let of_variant = |(variant, _): (&str, _)| {
-        let predictions = QUANTITIES.into_iter().filter_map(|q| prediction(variant, q));
-        VariantCapacity { variant: variant.into(), predictions: predictions.collect() }
+    let of_variant = |(variant, deployment): (&str, &Deployment)| {
+        let predictions = QUANTITIES.into_iter().filter_map(|q| prediction(variant, q)).collect();
+        let has_node_proxies = matches!(deployment.data_plane, DataPlane::Ambient(_));
+        VariantCapacity { variant: variant.into(), has_node_proxies, predictions }
     };
     let variants = run.plan.ready().map(of_variant);
     variants.filter(|variant| !variant.predictions.is_empty()).collect()

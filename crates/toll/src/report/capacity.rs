@@ -6,7 +6,7 @@ use crate::analysis::scaling::QUANTITIES;
 
 use super::content::section;
 use super::figures::{Scale, verbatim};
-use super::sweep::{off, quantity, shown_off};
+use super::sweep::{listed, off, quantity, several, shown_off};
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::terminal;
 use super::wording::interval;
@@ -45,9 +45,10 @@ fn rests_on(answer: &Capacity) -> String {
     let measured = &answer.measured;
     let blocks = predictions(answer).map(|p| p.predicted.blocks).max().unwrap_or(0);
     format!(
-        "From {}: {} pods at {} requests/s, {blocks} {}.",
+        "From {}: {} pods on {} at {} requests/s, {blocks} {}.",
         answer.run,
         list(measured.pods.iter().map(ToString::to_string).collect()),
+        nodes(measured.nodes),
         list(measured.rates_per_s.iter().copied().map(verbatim).collect()),
         if blocks == 1 { "block" } else { "blocks" }
     )
@@ -107,8 +108,28 @@ fn notes(answer: &Capacity) -> Vec<String> {
         ));
     }
     notes.push("The interval is where one more trial of this size would lie. Memory is anonymous memory, CPU is by counters, both of gateway, application and data plane together.".into());
+    notes.extend(node_proxies(answer));
     notes.extend(predictions(answer).find_map(|p| p.held_out.first()).map(tried));
     notes
+}
+
+/// What a fleet on more nodes has more of.
+fn node_proxies(answer: &Capacity) -> Option<String> {
+    let with: Vec<String> =
+        answer.variants.iter().filter(|v| v.has_node_proxies).map(|v| v.variant.clone()).collect();
+    let measured = answer.measured.nodes;
+    let proxies = if measured == 1 { "1 proxy" } else { "a proxy for each" };
+    (!with.is_empty()).then(|| {
+        format!(
+            "All of it is on {}: {} has {proxies}, and a fleet on more nodes pays for one more on each.",
+            nodes(measured),
+            listed(&with)
+        )
+    })
+}
+
+fn nodes(count: usize) -> String {
+    several(count, "node")
 }
 
 fn tried(cell: &HeldOut) -> String {

@@ -21,6 +21,8 @@ const MIB: f64 = 1024.0 * 1024.0;
 pub struct Sweep<'a> {
     /// The service whose replicas are swept.
     pub service: &'a str,
+    /// Nodes that the pods stood on, in every cell alike.
+    pub nodes: usize,
     /// In the order of the study.
     pub cells: Vec<SweptCell<'a>>,
     baseline: &'a str,
@@ -66,7 +68,9 @@ impl<'a> Sweep<'a> {
         let sets = loads.iter().map(|(_, cell)| (*cell, set(cell)));
         let (first, cells) = sets.into_iter().find(|(_, cells)| sizes(cells).len() > 1)?;
         let (service, _) = first.replicas.as_ref()?;
-        Some(Self { service, cells, baseline: &run.plan.baseline, valid })
+        let baseline = &run.plan.baseline;
+        let nodes = first.of(run.plan.deployment(baseline)?).nodes;
+        Some(Self { service, nodes, cells, baseline, valid })
     }
 
     /// The sizes that were swept, the smallest first.

@@ -198,6 +198,11 @@ fn only_cells_of_one_load_on_as_many_nodes_make_a_plane() {
     }
     let valid = crate::analysis::valid(&run);
     assert_eq!(Sweep::of(&run, &valid).unwrap().sizes(), [1, 10]);
+    for load in &mut run.plan.loads {
+        load.cell.as_mut().unwrap().nodes = Some(2);
+    }
+    let valid = crate::analysis::valid(&run);
+    assert_eq!(Sweep::of(&run, &valid).unwrap().nodes, 2);
 }
 
 #[test]

@@ -29,6 +29,16 @@ fn every_extrapolated_figure_is_marked_and_the_mark_explained() {
 }
 
 #[test]
+fn a_fleet_on_more_nodes_is_told_to_pay_for_more_node_proxies() {
+    let said = "All of it is on 1 node: ambient has 1 proxy, and a fleet on more nodes pays for one more on each.";
+    let text = |answer: &Capacity| capacity(answer, 200, false).replace('\u{a0}', " ");
+    assert!(text(&answer(40, false)).contains(said));
+    let mut without = answer(40, false);
+    without.variants.retain(|variant| variant.variant != "ambient");
+    assert!(!text(&without).contains("more nodes"));
+}
+
+#[test]
 fn the_json_has_every_digit_and_the_cells_behind_the_error() {
     let answer = answer(40, false);
     let json: serde_json::Value = serde_json::from_str(&capacity_json(&answer)).unwrap();
@@ -37,4 +47,5 @@ fn the_json_has_every_digit_and_the_cells_behind_the_error() {
     assert_eq!(memory["predicted"]["value"], answer.variants[1].predictions[0].predicted.value);
     assert_eq!(memory["held_out"][0]["fitted_on"], serde_json::json!([1, 10, 50]));
     assert_eq!(json["measured"]["pods"], serde_json::json!([1, 10, 50, 90]));
+    assert_eq!(json["measured"]["nodes"], 1);
 }

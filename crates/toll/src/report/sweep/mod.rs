@@ -19,7 +19,7 @@ use super::{proof, reading, record};
 
 pub(super) use answers::answers;
 pub(super) use scaling::{fitted, level, off, quantity, quantity_title, shown_off, told_crossings};
-pub(super) use words::cell_name;
+pub(super) use words::{cell_name, listed, several};
 
 /// The cells of a run that sweeps.
 #[derive(Clone)]

@@ -22,12 +22,12 @@ fn size(cell: &SweptCell) -> Option<String> {
 }
 
 /// `1 pod`, `90 pods`.
-pub(super) fn several(count: usize, what: &str) -> String {
+pub(in crate::report) fn several(count: usize, what: &str) -> String {
     format!("{count}\u{a0}{what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// `sidecar, ambient and bare`.
-pub(super) fn listed(names: &[String]) -> String {
+pub(in crate::report) fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),
         [only] => only.clone(),
