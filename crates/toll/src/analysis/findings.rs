@@ -499,6 +499,8 @@ pub struct Crossing {
     pub pods: Estimate,
     /// The smallest and the largest size that was measured.
     pub measured: (usize, usize),
+    /// Sizes whose own trials at this rate do not tell the two apart, whatever the lines say.
+    pub alike: Vec<usize>,
 }
 
 /// Median service time by rate, on an application of one size.

@@ -105,6 +105,17 @@ pub fn crossings(plan: &Plan, sweep: &Sweep<'_>) -> Vec<Crossing> {
         .collect()
 }
 
+/// The sizes at which a difference may be zero by the blocks of that size and rate alone. A line through all sizes is
+/// surer of each than its own trials are, and wrong where it is none.
+fn alike(sweep: &Sweep<'_>, difference: &Series, rate_per_s: f64) -> Vec<usize> {
+    let may_be_zero = |at: usize| {
+        let measured = effects::mean_of(&difference.of_cell(at));
+        measured.is_some_and(|d| d.blocks > 1 && d.low <= 0.0 && d.high >= 0.0)
+    };
+    let of_rate = sweep.cells.iter().enumerate().filter(|(_, c)| c.rate_per_s == rate_per_s);
+    of_rate.filter(|(at, _)| may_be_zero(*at)).map(|(_, cell)| cell.pods).collect()
+}
+
 /// The zeros of the difference of two variants, which is taken within blocks, as every comparison is.
 fn crossings_of(
     sweep: &Sweep<'_>,
@@ -112,7 +123,8 @@ fn crossings_of(
     (one, other): (&str, &str),
 ) -> Vec<Crossing> {
     let [of_one, of_other] = [one, other].map(|variant| sweep.series(variant, quantity));
-    let Some(plane) = of_one.above(&of_other).plane(sweep, |_| true) else { return vec![] };
+    let difference = of_one.above(&of_other);
+    let Some(plane) = difference.plane(sweep, |_| true) else { return vec![] };
     let (below, above) = if plane.per_pod().value > 0.0 { (one, other) } else { (other, one) };
     let (rates, sizes) = (sweep.rates(), sweep.sizes());
     let rate_is_swept = rates.len() > 1;
@@ -124,6 +136,7 @@ fn crossings_of(
             rate_per_s: rate_is_swept.then_some(rate),
             pods: plane.zero(rate)?,
             measured: (*sizes.first()?, *sizes.last()?),
+            alike: alike(sweep, &difference, rate),
         })
     };
     rates.into_iter().filter_map(crossing).collect()

@@ -157,6 +157,25 @@ fn sidecar_and_ambient_cost_the_same_where_their_lines_meet() {
 }
 
 #[test]
+fn a_size_whose_blocks_disagree_is_one_where_both_may_cost_the_same() {
+    let alike = |run: &RunRecord| {
+        let found = costs(run);
+        crossings_in(&found, ScaledQuantity::Memory)[0].alike.clone()
+    };
+    let mut run = ambient_replicas();
+    assert_eq!(alike(&run), [0; 0]);
+    let of_cell = run.trials.iter_mut().filter(|t| t.trial.load == "get-20x1");
+    for trial in of_cell.filter(|t| t.trial.arm.variant == "ambient") {
+        // From far below the sidecar's to far above it, block after block.
+        let bytes = (trial.trial.block as u64) << 24;
+        for component in trial.samples.iter_mut().flat_map(|s| &mut s.sample.components) {
+            component.memory.anonymous = toll_lab::Reading::Value(bytes);
+        }
+    }
+    assert_eq!(alike(&run), [1]);
+}
+
+#[test]
 fn what_is_in_every_variant_crosses_none() {
     let found = costs(&ambient_replicas());
     let named = |c: &Crossing| [c.below.clone(), c.above.clone()];

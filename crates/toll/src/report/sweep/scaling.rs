@@ -176,19 +176,23 @@ fn sentence(claim: &str, of: &[&(Told, &Crossing)]) -> String {
     format!("{claim} {}", listed(&places)).trim_end().to_owned()
 }
 
-/// Only what the interval allows, and only of sizes that were measured.
+/// Only what the interval and the trials of each size allow, and only of sizes that were measured.
 fn told(crossing: &Crossing) -> Told {
     let Crossing { below, above, measured: (least, most), .. } = crossing;
-    let told =
-        |claim: String, from: usize| Told { claim, place: from_to(from, *most), tone: Tone::Same };
-    match ends(crossing.pods) {
-        Some((low, _)) if low > *most as f64 => told(less(crossing, below, above), *least),
+    let cheaper_above = less(crossing, above, below);
+    let held = match ends(crossing.pods) {
+        Some((low, _)) if low > *most as f64 => Some((less(crossing, below, above), *least)),
         Some((_, high)) if high <= *most as f64 => {
-            told(less(crossing, above, below), (high.ceil().max(0.0) as usize).max(*least))
+            Some((cheaper_above.clone(), (high.ceil().max(0.0) as usize).max(*least)))
         }
-        _ => {
-            let claim = less(crossing, above, below);
-            let claim = format!("from how many pods on {claim} cannot be told");
+        _ => None,
+    };
+    let beyond_alike = crossing.alike.iter().max().map_or(0, |alike| alike + 1);
+    let held = held.map(|(claim, from)| (claim, from.max(beyond_alike)));
+    match held.filter(|(_, from)| from <= most) {
+        Some((claim, from)) => Told { claim, place: from_to(from, *most), tone: Tone::Same },
+        None => {
+            let claim = format!("from how many pods on {cheaper_above} cannot be told");
             Told { claim, place: String::new(), tone: Tone::Unknown }
         }
     }

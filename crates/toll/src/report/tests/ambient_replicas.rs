@@ -404,6 +404,7 @@ fn crossings() -> Vec<Crossing> {
         rate_per_s: Some(rate),
         pods: estimate(pods, half),
         measured: (1, 90),
+        alike: vec![],
     };
     let bare =
         Crossing { below: "ambient".into(), above: "bare".into(), ..between(Cpu, -9.0, 3.0, 20.0) };

@@ -93,6 +93,17 @@ fn no_verdict_reaches_beyond_the_sizes_that_were_measured() {
 }
 
 #[test]
+fn sizes_whose_own_trials_tell_nothing_are_left_out_of_what_the_lines_say() {
+    let mut findings = with_crossings(&[(-3.0, 0.9)]);
+    findings.crossings[0].alike = vec![1];
+    let said = "ambient takes less memory than sidecar from 2 to 90 pods at 20 requests/s.";
+    assert_eq!(answers_of(&findings)[1], said);
+    findings.crossings[0].alike = vec![90];
+    let said = "from how many pods on ambient takes less memory than sidecar cannot be told at 20 requests/s.";
+    assert_eq!(answers_of(&findings)[1], said);
+}
+
+#[test]
 fn a_crossing_whose_interval_reaches_past_the_largest_size_cannot_be_told() {
     let said = "from how many pods on ambient takes less memory than sidecar cannot be told at 20 requests/s.";
     assert_eq!(answers_of(&with_crossings(&[(40.0, 120.0)]))[1], said);
