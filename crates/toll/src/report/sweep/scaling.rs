@@ -306,10 +306,10 @@ pub(super) fn growth(sweep: &Sweep<'_>, quantity: ScaledQuantity) -> Option<Stri
     let (unit, [_, (_, scale), _]) = parts(&of);
     let of_what = if quantity == ScaledQuantity::Memory { " of memory" } else { "" };
     let slope = |s: &&Scaling| {
-        let takes = if is_clear(s.per_pod) {
-            scale.plain(s.per_pod.value)
-        } else {
-            "what cannot be told".into()
+        let takes = match ends(s.per_pod) {
+            Some(_) if is_clear(s.per_pod) => scale.plain(s.per_pod.value),
+            Some((_, high)) => format!("at most {}", scale.plain(high)),
+            None => "what cannot be told".into(),
         };
         format!("{takes} with {}", s.variant)
     };

@@ -110,9 +110,12 @@ fn a_crossing_whose_interval_reaches_past_the_largest_size_cannot_be_told() {
 }
 
 #[test]
-fn a_slope_whose_interval_holds_zero_is_not_told() {
+fn of_a_slope_whose_interval_holds_zero_the_most_is_told_and_without_an_interval_nothing() {
     let mut findings = ambient_replicas();
     findings.scalings[1].per_pod.low = -0.02;
+    let said = "in mCPU, at most 0.035 with bare, 1.190 with sidecar and 0.034 with ambient";
+    assert!(answers_of(&findings)[3].contains(said), "{:?}", answers_of(&findings));
+    findings.scalings[1].per_pod.blocks = 1;
     let said = "in mCPU, what cannot be told with bare, 1.190 with sidecar and 0.034 with ambient";
     assert!(answers_of(&findings)[3].contains(said), "{:?}", answers_of(&findings));
 }
