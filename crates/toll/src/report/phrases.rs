@@ -22,7 +22,7 @@ pub(super) fn place(load: &LoadFindings, baseline: &str) -> String {
 
 /// What `effect` says, as a verb and what follows it.
 pub(super) fn phrase(effect: &Effect, scale: Scale) -> (&'static str, String) {
-    let scale = difference_scale(scale, [effect]);
+    let scale = apart(difference_scale(scale, [effect]), effect.difference);
     let name = metric_in_prose(effect.metric);
     let by = scale.with_unit(effect.difference.value.abs());
     let range = size_aside(effect, scale);
@@ -38,6 +38,14 @@ pub(super) fn phrase(effect: &Effect, scale: Scale) -> (&'static str, String) {
         (_, _, true) => ("adds", format!("{by} to {name}{range}")),
         (_, _, false) => ("takes", format!("{by} off {name}{range}")),
     }
+}
+
+/// A scale in which the ends of an interval are two figures: 1,262 (1,260 to 1,265), where 1,260 (1,260 to 1,260) has
+/// none.
+fn apart(scale: Scale, Estimate { low, high, .. }: Estimate) -> Scale {
+    // A hundred times the width has the digit of the width itself as its third.
+    let finer = || scale.with_decimals_for([(high - low) * 100.0]);
+    if low < high && scale.plain(low) == scale.plain(high) { finer() } else { scale }
 }
 
 /// ` (0.58 to 0.66)`: the interval of the difference's size.

@@ -1,7 +1,7 @@
 //! What a reader must find in the report of a sweep.
 
 use super::*;
-use crate::analysis::findings::{ScaledQuantity, Scaling};
+use crate::analysis::findings::{Effect, ScaledQuantity, Scaling};
 
 #[test]
 fn the_report_of_a_sweep_fits_80_columns() {
@@ -47,9 +47,22 @@ fn the_answer_of_a_sweep_is_what_the_variants_take_against_each_other_at_the_lar
 }
 
 #[test]
+fn a_narrow_interval_of_a_large_difference_has_two_ends() {
+    let mut findings = ambient_replicas();
+    let memory = |e: &&mut Effect| e.metric == Metric::Memory;
+    for effect in findings.loads.iter_mut().flat_map(|l| &mut l.between).filter(memory) {
+        let mib = |count: f64| count * 1_048_576.0;
+        let (value, low, high) = (mib(-1_262.1), mib(-1_264.6), mib(-1_259.6));
+        effect.difference = Estimate { value, low, high, ..effect.difference };
+    }
+    let answer = answers_of(&findings).remove(0);
+    assert!(answer.contains("1,262 MiB off memory (1,260 to 1,265)"), "{answer}");
+}
+
+#[test]
 fn what_cannot_be_told_between_variants_is_an_aside_of_the_answer() {
     let mut findings = ambient_replicas();
-    let p99 = |e: &&mut crate::analysis::findings::Effect| e.metric == Metric::LatencyP99;
+    let p99 = |e: &&mut Effect| e.metric == Metric::LatencyP99;
     for effect in findings.loads.iter_mut().flat_map(|l| &mut l.between).filter(p99) {
         effect.verdict = Verdict::CannotTell { floor: 410.0, more_blocks: Some(7) };
     }
