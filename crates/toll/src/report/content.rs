@@ -13,6 +13,9 @@ use super::wording::{
 };
 use super::{hey, k6, regimes};
 
+/// More trials than this that do not count are told by what they failed in; a full report lists all of them.
+const MOST_INVALID: usize = 5;
+
 /// How much a report shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
@@ -30,16 +33,32 @@ pub(super) fn caveats(findings: &Findings) -> Section {
             .map(|why| Cell::toned(format!("{} did not run: {why}", v.name), Tone::Unknown))
     });
     let warnings = findings.warnings.iter().map(|w| Cell::toned(w, Tone::Unknown));
-    let invalid = findings.trials.iter().filter_map(|t| {
-        t.invalid
-            .as_ref()
-            .map(|why| Cell::toned(format!("{} does not count: {why}", trial_name(t)), Tone::Worse))
-    });
+    let invalid = invalid(findings).into_iter().map(|said| Cell::toned(said, Tone::Worse));
     let mut entries: Vec<Cell> = skipped.chain(warnings).chain(invalid).collect();
     if entries.is_empty() {
         entries.push(Cell::toned("None: every variant ran and every trial counts.", Tone::Same));
     }
     section("caveats", "Caveats", vec![Piece::List(entries)])
+}
+
+/// Trials that do not count, with their reasons: each, or of many the first that failed in each way.
+fn invalid(findings: &Findings) -> Vec<String> {
+    let invalid = findings.trials.iter().filter_map(|t| Some((t, t.invalid.as_deref()?)));
+    let invalid: Vec<(&TrialLine, &str)> = invalid.collect();
+    let said = |(t, why): &(&TrialLine, &str)| format!("{} does not count: {why}", trial_name(t));
+    if invalid.len() <= MOST_INVALID {
+        return invalid.iter().map(said).collect();
+    }
+    let check = |why: &'_ str| why.split(':').next().unwrap_or(why).to_owned();
+    let checks: Vec<String> = invalid.iter().map(|(_, why)| check(why)).collect();
+    let first = |name: &str| {
+        let alike: Vec<_> = invalid.iter().filter(|(_, why)| check(why) == name).collect();
+        match alike.as_slice() {
+            [only] => said(only),
+            several => format!("{}; {} more for {name}", said(several[0]), several.len() - 1),
+        }
+    };
+    in_first_order(checks.iter().map(String::as_str)).into_iter().map(first).collect()
 }
 
 fn trial_name(trial: &TrialLine) -> String {

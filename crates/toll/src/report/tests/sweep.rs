@@ -238,6 +238,27 @@ fn the_charts_of_a_sweep_are_in_the_page_with_a_text_for_each() {
 }
 
 #[test]
+fn many_trials_that_do_not_count_are_told_by_what_they_failed_in() {
+    let mut findings = ambient_replicas();
+    for (trial, why) in findings
+        .trials
+        .iter_mut()
+        .zip(["send-lag: p99 1 ms", "crashed: nginx-1"].iter().cycle())
+        .take(9)
+    {
+        trial.invalid = Some((*why).into());
+    }
+    let said = told(&findings);
+    assert_eq!(said.matches("does not count").count(), 2, "{said}");
+    assert!(said.contains("does not count: send-lag: p99 1 ms; 4 more for send-lag"), "{said}");
+    assert!(said.contains("does not count: crashed: nginx-1; 3 more for crashed"), "{said}");
+    for trial in findings.trials.iter_mut().skip(5) {
+        trial.invalid = None;
+    }
+    assert_eq!(told(&findings).matches("does not count").count(), 5);
+}
+
+#[test]
 fn a_sweep_that_lost_its_largest_size_says_that_nothing_can_be_told() {
     let mut findings = ambient_replicas();
     for load in findings.loads.iter_mut().filter(|load| load.name.ends_with("x90")) {
