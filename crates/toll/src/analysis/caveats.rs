@@ -199,7 +199,7 @@ fn rounded_up(loads: &[LoadFindings]) -> Option<String> {
     let notable = totals.filter(|(_, top)| ratio(top) > NOTABLE_ROUNDING);
     let (load, top) = notable.max_by(|(_, one), (_, other)| ratio(one).total_cmp(&ratio(other)))?;
     Some(format!(
-        "{}: `kubectl top pods` would show {:.0}m for the {} pods of {}, by counters it is {:.1}m: every pod is rounded up to 1m; no figure here comes from that view",
+        "{}: `kubectl top pods` would show {:.0}m for the {} pods of {}, by counters it is {:.1}m: every pod that did anything is rounded up to 1m; no figure here comes from that view",
         load.name, top.shown_millicores.value, top.pods, top.variant, top.counted_millicores.value
     ))
 }

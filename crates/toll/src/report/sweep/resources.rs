@@ -131,7 +131,7 @@ fn group_title(group: ResourceGroup) -> &'static str {
 pub(super) fn top(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
     let load = sweep.largest().into_iter().rfind(|load| !load.top_totals.is_empty())?;
     let text = format!(
-        "A view: kubectl top rounds every pod up to whole millicores, 1m at the least, so with many idle pods it counts pods: {}.",
+        "A view: kubectl top rounds every pod that did anything up to 1m at the least, so with many idle pods it counts pods: {}.",
         cell_name(load)
     );
     let said = load.top_totals.iter().map(sentence).collect();
