@@ -35,7 +35,7 @@ fn assert_only_its_own(report: &LoadReport, samples: &[Sample], kind: ErrorKind)
     let failed: Vec<_> = samples.iter().filter(|s| s.outcome.is_err()).collect();
     assert!(failed.iter().all(|s| s.target == 1 && s.outcome == Err(kind)));
     let p99_ms = healthy_p99_ms(samples);
-    assert!(p99_ms < 150.0, "{kind:?}: p99 {p99_ms} ms");
+    assert!(p99_ms < 250.0, "{kind:?}: p99 {p99_ms} ms");
 }
 
 #[test]
@@ -81,5 +81,5 @@ fn a_host_that_answers_nothing_does_not_hold_up_the_others() {
     let (report, samples) = sampled(&plan);
     assert!(report.measure.errors[&ErrorKind::Timeout] >= 8);
     let p99_ms = healthy_p99_ms(&samples);
-    assert!(p99_ms < 150.0, "p99 {p99_ms} ms");
+    assert!(p99_ms < 250.0, "p99 {p99_ms} ms");
 }
