@@ -83,6 +83,8 @@ fn crossing(sweep: &Sweep<'_>) -> Option<String> {
         quantities.contains(&crossing.quantity) && is_between_others(sweep, crossing)
     });
     let told = told_crossings(&told.collect::<Vec<_>>());
-    let said: Vec<String> = told.into_iter().map(|said| said.sentence + ".").collect();
+    let nodes = sweep.of_nodes();
+    let said: Vec<String> =
+        told.into_iter().map(|said| format!("{}{nodes}.", said.sentence)).collect();
     (!said.is_empty()).then(|| said.join(" "))
 }

@@ -53,6 +53,14 @@ impl<'a> Sweep<'a> {
         (!cells.is_empty()).then_some(Self { findings, cells })
     }
 
+    /// ` on 1 node`: what the fits are of where nodes are swept, too, and else nothing.
+    fn of_nodes(&self) -> String {
+        let fitted = self.findings.scalings.iter().flat_map(|fit| &fit.points).next();
+        let cell = fitted.and_then(|point| self.cells.iter().find(|load| load.name == point.load));
+        let nodes = cell.and_then(|load| load.cell.as_ref()?.nodes);
+        nodes.map_or_else(String::new, |nodes| format!(" on {}", several(nodes, "node")))
+    }
+
     /// The cells with the most pods, one a rate.
     pub(super) fn largest(&self) -> Vec<&'a LoadFindings> {
         let most = self.cells.iter().map(|load| pods(load)).max();

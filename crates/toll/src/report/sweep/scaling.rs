@@ -14,8 +14,11 @@ pub(super) fn scaling(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
     let findings = sweep.findings;
     let first = findings.scalings.first()?;
     let (service, level) = (&first.service, level(first.fixed));
-    let text = "A line through the trials of all sizes and rates: fixed part + pods × a pod + rate × a request/s; CPU and anonymous memory of all pods.";
-    let mut pieces = vec![Piece::Text(text.into())];
+    let text = format!(
+        "A line through the trials of all sizes and rates{}: fixed part + pods × a pod + rate × a request/s; CPU and anonymous memory of all pods.",
+        sweep.of_nodes()
+    );
+    let mut pieces = vec![Piece::Text(text)];
     let crossings = crossings(sweep, detail);
     pieces.extend((!crossings.is_empty()).then_some(Piece::List(crossings)));
     let shown: Vec<ScaledQuantity> = quantities(sweep, detail);

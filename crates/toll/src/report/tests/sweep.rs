@@ -292,3 +292,15 @@ fn what_is_recomputed_against_another_variant_names_both() {
     let report = markdown(&ambient_replicas());
     assert!(report.contains("ambient against sidecar, memory of all groups, ratio"), "{report}");
 }
+
+#[test]
+fn where_nodes_are_swept_it_is_told_on_how_many_the_lines_and_their_crossings_are() {
+    let mut findings = ambient_replicas();
+    for cell in findings.loads.iter_mut().filter_map(|load| load.cell.as_mut()) {
+        cell.nodes = Some(2);
+    }
+    let crossing = answers_of(&findings).into_iter().find(|said| said.contains("takes less"));
+    assert!(crossing.is_some_and(|said| said.contains(" on 2 nodes. ")));
+    assert!(told(&findings).contains("all sizes and rates on 2 nodes:"));
+    assert!(!told(&ambient_replicas()).contains(" on 2 nodes"));
+}
