@@ -170,6 +170,7 @@ fn services(study: &Study, matrix: &Matrix, at: &Pointer) -> Vec<Nonsense> {
         let problem = unknown("service", name, study.app.services.keys());
         let at_name = |problem| at_key(problem, at.child(name)).from(&["app", "services"]);
         found.extend(problem.map(at_name));
+        found.extend(replicas.is_empty().then(|| at_value(Problem::NothingSwept, at.child(name))));
         found.extend(counts(replicas, MOST_REPLICAS, &at.child(name)));
         let most = replicas.iter().copied().max().unwrap_or(0);
         found.extend((most > 1 && *name == study.app.entry).then(|| {
