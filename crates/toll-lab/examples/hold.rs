@@ -22,6 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let folder = PathBuf::from(folder);
     let lab = Lab::local(LocalOptions {
+        certificate_lifetime: LocalOptions::CERTIFICATE_LIFETIME,
+        mongo: None,
         isolation: Isolation::ALL.into_iter().find(|known| known.to_string() == *level),
         service: vec![service.into()],
         load: vec!["sleep".into(), "600".into()],
@@ -73,6 +75,7 @@ fn service(name: &str, port: u16, calls: &[&str]) -> Service {
         stall: None,
     };
     Service {
+        external: None,
         node: None,
         tls: false,
         name: name.into(),

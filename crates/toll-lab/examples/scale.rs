@@ -23,6 +23,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     log.with_writer(std::io::stderr).with_target(false).init();
     let folder = PathBuf::from(folder);
     let lab = Lab::local(LocalOptions {
+        certificate_lifetime: LocalOptions::CERTIFICATE_LIFETIME,
+        mongo: None,
         isolation: Isolation::ALL.into_iter().find(|known| known.to_string() == *level),
         service: vec![service.into()],
         load: vec!["cat".into()],
@@ -68,7 +70,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn data_plane(variant: Option<&str>) -> DataPlane {
     let mtls = Mtls::Strict;
     match variant {
-        Some("sidecar") => DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls },
+        Some("sidecar") => DataPlane::Sidecar {
+            egress: toll_lab::Egress::Sidecar,
+            proxy: SidecarProxy::Envoy,
+            mtls,
+        },
         Some("ambient") => {
             DataPlane::Ambient(Ambient { proxy: NodeProxy::Envoy, mtls, waypoint: false })
         }
@@ -95,6 +101,7 @@ fn deployment(replicas: usize) -> Deployment {
 
 fn service(name: &str, replicas: usize, program: Program) -> Service {
     Service {
+        external: None,
         node: None,
         tls: false,
         name: name.into(),

@@ -71,13 +71,28 @@ pub struct Service {
     /// Whether its clients speak TLS to it; gateways only.
     #[serde(default)]
     pub tls: bool,
+    /// Of a service outside of the mesh: by which name it is spoken to, over TLS of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<External>,
     /// The node, from 1 on, that all its pods are on, counted round where there are fewer; without one its pods
     /// go to the nodes in turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<usize>,
 }
 
+/// What a service outside of the mesh has: a name and, of an authority that is not the mesh's, a certificate for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct External {
+    /// Its DNS name, for instance `db.airline.example`: clients look it up, send it as SNI and verify it.
+    pub host: String,
+}
+
 impl Service {
+    /// Whether a data plane of sidecars puts one beside each of its pods.
+    pub fn takes_sidecar(&self) -> bool {
+        self.external.is_none() && self.program.takes_sidecar()
+    }
+
     /// The TCP ports that each of its pods listens on.
     pub(crate) fn ports(&self) -> impl Iterator<Item = u16> {
         let of_metrics = self.metrics.iter().map(|metrics| metrics.port);
@@ -139,6 +154,10 @@ pub enum Program {
     Petclinic(Petclinic),
     /// nginx with one static page.
     Nginx(Nginx),
+    /// A part of the airline.
+    Airline(Airline),
+    /// The database of the airline.
+    AirlineDatabase(AirlineDatabase),
     /// Takes the spans that tracing agents send, and counts them. It is toll's own, the same in all variants,
     /// and no request of the load comes to it.
     Collector,
@@ -147,7 +166,7 @@ pub enum Program {
 impl Program {
     /// Whether it speaks TCP of its own rather than HTTP.
     pub fn is_database(&self) -> bool {
-        matches!(self, Self::Postgres(_))
+        matches!(self, Self::Postgres(_) | Self::AirlineDatabase(_))
     }
 
     /// Whether a data plane of sidecars puts one beside it.
@@ -165,9 +184,65 @@ impl Program {
         match self {
             Self::BuiltIn(built_in) => built_in.runtime == Runtime::Spring,
             Self::Petclinic(_) | Self::Command(_) => true,
-            Self::Gateway | Self::Postgres(_) | Self::Nginx(_) | Self::Collector => false,
+            Self::Gateway
+            | Self::Postgres(_)
+            | Self::Nginx(_)
+            | Self::Airline(_)
+            | Self::AirlineDatabase(_)
+            | Self::Collector => false,
         }
     }
+}
+
+/// A part of the airline: four services that find flights, book seats and keep customers, with a database outside.
+///
+/// How often a part calls others and asks the database depends on what the entry was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Airline {
+    /// Which part.
+    pub part: AirlinePart,
+    /// CPU time burned for each request.
+    pub work: Duration,
+    /// Connections that each pod keeps to the database at the most; nothing for the part without one.
+    pub connections: u32,
+}
+
+/// The parts of the airline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AirlinePart {
+    /// The entry: hands each request to the part that it is for.
+    Web,
+    /// `GET /flights?from=A&to=B` and, of the bookings, `POST /flights/N/seats`.
+    Flights,
+    /// `POST /bookings` and `GET /bookings?customer=N`.
+    Bookings,
+    /// `GET /customers/N`.
+    Customers,
+}
+
+/// The database of the airline: which server, and what is in it at first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AirlineDatabase {
+    /// The server.
+    pub server: DatabaseServer,
+    /// Flights.
+    pub flights: u32,
+    /// Seats of each flight.
+    pub seats: u32,
+    /// Customers.
+    pub customers: u32,
+}
+
+/// The database servers that the airline can use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DatabaseServer {
+    /// MongoDB: a `mongod` where there is one, else a server of its wire protocol.
+    #[default]
+    MongoDb,
+    /// PostgreSQL, which speaks TLS from the first byte on.
+    Postgres,
 }
 
 /// nginx with one static page, and nothing else in its configuration than what a container's has.
@@ -269,6 +344,9 @@ pub enum DataPlane {
         proxy: SidecarProxy,
         /// What the sidecars demand of each other.
         mtls: Mtls,
+        /// By which way traffic leaves the mesh.
+        #[serde(default)]
+        egress: Egress,
     },
     /// A tracing agent inside each JVM of the application.
     Agent(JavaAgent),
@@ -280,6 +358,22 @@ impl DataPlane {
     /// Whether there is a proxy beside each service that takes one.
     pub fn has_sidecars(&self) -> bool {
         matches!(self, Self::Sidecar { .. })
+    }
+
+    /// By which way traffic leaves a mesh of sidecars.
+    pub fn egress(&self) -> Option<&Egress> {
+        match self {
+            Self::Sidecar { egress, .. } => Some(egress),
+            _ => None,
+        }
+    }
+
+    /// The gateway through which traffic leaves the mesh, if there is one.
+    pub fn egress_gateway(&self) -> Option<&EgressGateway> {
+        match self.egress() {
+            Some(Egress::Gateway(gateway)) => Some(gateway),
+            _ => None,
+        }
     }
 
     /// What stands on the nodes, if anything.
@@ -294,6 +388,30 @@ impl DataPlane {
     pub fn is_mesh(&self) -> bool {
         matches!(self, Self::Sidecar { .. } | Self::Ambient(_))
     }
+}
+
+/// By which way traffic to services outside of the mesh goes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Egress {
+    /// Past the sidecars: their addresses are not captured.
+    Bypass,
+    /// Through the sidecar of the caller, which knows the host and passes its TLS on by SNI.
+    #[default]
+    Sidecar,
+    /// Through the sidecar of the caller and then through one gateway for all.
+    Gateway(EgressGateway),
+}
+
+/// The gateway through which traffic leaves the mesh: an Envoy in a pod of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EgressGateway {
+    /// Whether sidecars speak mTLS to it, around the TLS that the application speaks.
+    pub mtls: bool,
+    /// Whether an nginx in its pod finds the host by the SNI, instead of the gateway's own configuration.
+    pub sni_proxy: bool,
+    /// The names that it lets out, `*.example.org` for all below one; the external services' own when empty.
+    pub hosts: Vec<String>,
 }
 
 /// An ambient data plane: a proxy on each node captures its pods' traffic inside of their networks and carries it

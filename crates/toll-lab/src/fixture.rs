@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::deployment::{
-    BuiltIn, DataPlane, Deployment, Metrics, Mtls, Petclinic, PetclinicPart, Program, Runtime,
-    Service, SidecarProxy,
+    BuiltIn, DataPlane, Deployment, Egress, Metrics, Mtls, Petclinic, PetclinicPart, Program,
+    Runtime, Service, SidecarProxy,
 };
 
 /// `client:9000` calls `server:9999`; no data plane.
@@ -20,7 +20,11 @@ pub(crate) fn chain() -> Deployment {
 
 /// The same with an Envoy beside each service, strict mTLS.
 pub(crate) fn in_mesh(deployment: Deployment) -> Deployment {
-    let data_plane = DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls: Mtls::Strict };
+    let data_plane = DataPlane::Sidecar {
+        egress: Egress::Sidecar,
+        proxy: SidecarProxy::Envoy,
+        mtls: Mtls::Strict,
+    };
     Deployment { name: "istio".into(), data_plane, ..deployment }
 }
 
@@ -35,6 +39,7 @@ fn service(name: &str, port: u16, calls: &[&str]) -> Service {
         stall: None,
     };
     Service {
+        external: None,
         node: None,
         tls: false,
         name: name.into(),

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use crate::environment::Environment;
 use crate::fake::FakeLab;
@@ -25,6 +26,10 @@ pub struct LocalOptions {
     pub postgres: Option<PathBuf>,
     /// The nginx binary; needed for services of nginx.
     pub nginx: Option<PathBuf>,
+    /// The MongoDB server; needed for an airline on MongoDB.
+    pub mongo: Option<MongoServer>,
+    /// How long the certificates of external services and their callers hold.
+    pub certificate_lifetime: Duration,
     /// The Java runtime; needed for services of the Spring runtime.
     pub java: Option<PathBuf>,
     /// The jar of the built-in service's Spring form; it takes `--config FILE`.
@@ -45,7 +50,19 @@ pub struct LocalOptions {
     pub interrupt: Arc<AtomicBool>,
 }
 
+/// A server of MongoDB's wire protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MongoServer {
+    /// `mongod` itself.
+    Mongod(PathBuf),
+    /// The jar of toll's server around mongo-java-server, a stand-in; it needs a Java runtime.
+    StandIn(PathBuf),
+}
+
 impl LocalOptions {
+    /// How long certificates hold unless somebody wants to see them expire.
+    pub const CERTIFICATE_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
+
     /// Programs run in folders of their own, where relative paths would lead elsewhere.
     fn with_absolute_paths(mut self) -> Self {
         let named = [

@@ -20,15 +20,16 @@ mod sampler;
 
 pub use data_plane::ENTRY_NAME;
 pub use deployment::{
-    AgentKind, Ambient, BuiltIn, DataPlane, Deployment, JavaAgent, Metrics, Mtls, Nginx, NodeProxy,
+    AgentKind, Airline, AirlineDatabase, AirlinePart, Ambient, BuiltIn, DataPlane, DatabaseServer,
+    Deployment, Egress, EgressGateway, External, JavaAgent, Metrics, Mtls, Nginx, NodeProxy,
     Petclinic, PetclinicPart, Postgres, Program, Queries, Runtime, Service, SidecarProxy, Stall,
 };
 pub use environment::{Environment, LoadProcess, NextLine};
 pub use error::{DataPlaneFailure, LabError};
 pub use fake::{FakeCall, FakeLab, FakeLoadScript};
-pub use lab::{Lab, LocalOptions, Rendered};
+pub use lab::{Lab, LocalOptions, MongoServer, Rendered};
 pub use local::{Ending, Holder, Isolation, LocalLab, Reason, clean, survey};
-pub use proof::{Claim, Direction, Proof, ServiceSpans, Spans, Traffic, Traversal};
+pub use proof::{Asked, Claim, Direction, Proof, ServiceSpans, Spans, Traffic, Traversal};
 pub use sample::{
     Component, ComponentSample, HostSample, MemorySample, PodMetrics, Reading, Role, Sample,
 };

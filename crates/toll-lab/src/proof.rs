@@ -77,6 +77,21 @@ pub struct Traffic {
     pub acknowledged: u64,
     /// Spans that one request leaves where it is traced, by service; empty when that is not known.
     pub spans: BTreeMap<String, u64>,
+    /// The same requests by what they asked for.
+    pub asked: Vec<Asked>,
+}
+
+/// Requests of a load that asked for the same thing, in all its phases.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// HTTP method.
+    pub method: String,
+    /// Path and query, placeholders included.
+    pub path: String,
+    /// Requests sent.
+    pub requests: u64,
+    /// Those of them that were answered with a status of success.
+    pub acknowledged: u64,
 }
 
 impl Proof {

@@ -28,6 +28,10 @@ pub enum Role {
     Waypoint,
     /// The proxy at the application's edge, the same in all variants.
     Gateway,
+    /// The proxy through which traffic leaves the mesh.
+    EgressGateway,
+    /// What finds the host by its name for the egress gateway, in the same pod.
+    SniProxy,
     /// The application's database.
     Database,
     /// What takes the spans of tracing agents: toll's own, as the load engine is.

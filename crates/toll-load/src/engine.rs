@@ -376,6 +376,7 @@ impl<'a, 'l> Coordinator<'a, 'l> {
             version: REPORT_VERSION,
             warm_up_stable,
             sent_in_all_phases: warm_up.sent + measure.sent,
+            targets: Vec::new(),
             connections_opened: opened,
             resolve_us: self.setup.resolved_in.as_nanos() as f64 / 1e3,
             threads: self.setup.plan.threads,

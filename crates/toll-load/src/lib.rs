@@ -46,5 +46,5 @@ pub use plan::{
 pub use process::serve;
 pub use report::{
     Check, ErrorKind, Histogram, LoadEvent, LoadReport, Phase, PhaseReport, Sample, SeriesPoint,
-    StageReport, Steps,
+    StageReport, Steps, TargetReport,
 };

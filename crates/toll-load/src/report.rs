@@ -77,6 +77,9 @@ pub struct LoadReport {
     pub measure: PhaseReport,
     /// Requests written to a socket in all phases together: what a proxy on the path must have counted.
     pub sent_in_all_phases: u64,
+    /// The same by target, in the order of the plan.
+    #[serde(default)]
+    pub targets: Vec<TargetReport>,
     /// Connections opened in all phases together.
     pub connections_opened: u64,
     /// Time that the hosts' names took to resolve, once before the load, microseconds; 0 for addresses.
@@ -89,6 +92,15 @@ pub struct LoadReport {
     pub measure_begin_unix_ns: u64,
     /// The engine's self-checks (send lag, own CPU, Little's law, connection count, schedule).
     pub checks: Vec<Check>,
+}
+
+/// Requests of one target in all phases together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetReport {
+    /// Requests written to a socket.
+    pub sent: u64,
+    /// Complete answers with a status below 300.
+    pub succeeded: u64,
 }
 
 /// One self-check of the instrument.

@@ -74,6 +74,7 @@ pub(super) fn in_pods(deployment: &Deployment, capture: Capture) -> Topology {
         calls: BTreeMap::new(),
     };
     Topology {
+        egress: None,
         nodes: Vec::new(),
         waypoint: None,
         pods: (2..).zip(deployment.pods()).map(pod).collect(),
@@ -113,6 +114,7 @@ pub(super) fn on_loopback(deployment: &Deployment, ip: Ipv4Addr, sidecars: u16) 
         calls: service.calls.iter().map(|c| (c.clone(), SocketAddrV4::new(ip, next()))).collect(),
     };
     Topology {
+        egress: None,
         nodes: Vec::new(),
         waypoint: None,
         pods: deployment.pods().into_iter().map(pod).collect(),

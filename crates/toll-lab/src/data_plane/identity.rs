@@ -166,6 +166,7 @@ mod tests {
     fn issued(capture: Capture) -> (TempDir, IdentityFiles) {
         let dir = tempfile::tempdir().unwrap();
         let topology = Topology {
+            egress: None,
             nodes: Vec::new(),
             waypoint: None,
             pods: Vec::new(),
@@ -240,6 +241,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let capture = Capture::Explicit;
         let topology = Topology {
+            egress: None,
             nodes: Vec::new(),
             waypoint: None,
             pods: Vec::new(),

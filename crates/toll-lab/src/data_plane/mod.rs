@@ -39,8 +39,8 @@ pub(crate) use edge::issue_edge;
 pub(crate) use error::DataPlaneError;
 pub(crate) use identity::issue_identities;
 pub(crate) use path_proof::{
-    DatabaseSight, Jvm, Occupants, Outsider, Sight, Window, Wire, prove_agent, prove_ambient,
-    prove_bare, prove_sidecars,
+    DatabaseSight, Fingerprints, Handshake, Jvm, Occupants, Outsider, Sight, Window, Wire,
+    prove_agent, prove_ambient, prove_bare, prove_sidecars,
 };
 pub(crate) use probe::{PathReport, Plaintext, Walk};
 
@@ -120,6 +120,21 @@ pub(crate) struct Waypoint {
     pub node: usize,
 }
 
+/// The egress gateway's pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EgressAddresses {
+    /// Name of the pod; the gateway's identity, too.
+    pub pod: String,
+    /// Its address.
+    pub ip: Ipv4Addr,
+    /// Place of its node among [`Topology::nodes`].
+    pub node: usize,
+    /// Where the gateway takes what leaves the mesh.
+    pub port: u16,
+    /// Where its SNI proxy takes what the gateway hands on, from inside of the pod only.
+    pub sni_port: u16,
+}
+
 /// Where everything listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Topology {
@@ -129,6 +144,8 @@ pub(crate) struct Topology {
     pub nodes: Vec<NodeAddresses>,
     /// Of an ambient data plane that has one.
     pub waypoint: Option<Waypoint>,
+    /// Of a data plane whose traffic leaves through a gateway.
+    pub egress: Option<EgressAddresses>,
     /// Where the load comes from.
     pub load_ip: Ipv4Addr,
     /// How traffic gets into the sidecars.
@@ -207,7 +224,7 @@ pub(crate) fn proxy_plans(
         match (&service.program, &deployment.data_plane) {
             (Program::Gateway, _) => Some(envoy::gateway_plan(at)),
             (Program::Collector, _) => None,
-            (_, DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls }) => {
+            (_, DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls, .. }) => {
                 Some(envoy::sidecar_plan(at, *mtls))
             }
             (_, DataPlane::Bare | DataPlane::Agent(_) | DataPlane::Ambient(_)) => None,

@@ -63,6 +63,10 @@ pub(crate) struct Sight {
     pub jvms: BTreeMap<String, Vec<Jvm>>,
     /// Requests that each pod of nginx has answered, probes of the whole path included.
     pub served: BTreeMap<String, u64>,
+    /// How TLS with each external service ends that a pod tries as its program would, by pod, then by service.
+    pub handshakes: BTreeMap<String, BTreeMap<String, Handshake>>,
+    /// Connections that the SNI proxy has accepted since it started; none where there is none.
+    pub sni_accepted: Option<u64>,
     /// What each node's bridge has carried; empty where pods share the machine's network.
     pub wire: Reading<Vec<Wire>>,
 }
@@ -78,6 +82,27 @@ pub(crate) struct Wire {
     pub other_packets: u64,
 }
 
+/// How a TLS handshake with an external service ended that was tried from inside of a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Handshake {
+    /// The server showed a certificate for its name that its authority vouches for, and took the client's.
+    Established {
+        /// SHA-256 of the server's certificate, hexadecimal.
+        server: String,
+    },
+    /// Why there was none: `certificate expired`, `closed`, `refused`, ...
+    Failed(String),
+}
+
+/// Certificates of external services and of those who call them, as they were issued: SHA-256, hexadecimal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Fingerprints {
+    /// By the external service's name.
+    pub servers: BTreeMap<String, String>,
+    /// By the name of the calling service.
+    pub clients: BTreeMap<String, String>,
+}
+
 /// The agents in one JVM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Jvm {
@@ -90,7 +115,7 @@ pub(crate) struct Jvm {
 }
 
 /// What a database server says of its clients and of what it has done since it began.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct DatabaseSight {
     /// Statements that services ran; those that open a connection, control a transaction or probe left out.
     pub statements: u64,
@@ -98,6 +123,10 @@ pub(crate) struct DatabaseSight {
     pub peers: BTreeMap<IpAddr, u64>,
     /// Rows that writes have made, and different ones among them; none when the study does not ask.
     pub written: Option<(u64, u64)>,
+    /// Seats of the airline that are taken; none of other databases.
+    pub seats_taken: Option<u64>,
+    /// Sessions by the certificate that the client showed, SHA-256; why there are none where it does not tell.
+    pub clients: Option<Reading<BTreeMap<String, u64>>>,
 }
 
 /// The processes in a pod's network.
@@ -214,10 +243,12 @@ fn proxy_claims(seen: &Window<'_>, expected: &Expected<'_>, service: &Service) -
     match service.program {
         Program::Gateway => gateway::claims(seen, expected, service),
         // What its sidecar counts is judged with the database.
-        Program::Postgres(_) | Program::Collector => Vec::new(),
-        Program::BuiltIn(_) | Program::Command(_) | Program::Petclinic(_) | Program::Nginx(_) => {
-            sidecar::claims(seen, expected, service)
-        }
+        Program::Postgres(_) | Program::AirlineDatabase(_) | Program::Collector => Vec::new(),
+        Program::BuiltIn(_)
+        | Program::Command(_)
+        | Program::Airline(_)
+        | Program::Petclinic(_)
+        | Program::Nginx(_) => sidecar::claims(seen, expected, service),
     }
 }
 

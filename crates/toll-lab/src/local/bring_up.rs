@@ -203,13 +203,14 @@ impl LocalEnvironment {
         service: &Service,
     ) -> Result<Option<(PathBuf, Command)>, LabError> {
         Ok(match &service.program {
-            deployment::Program::BuiltIn(_) | deployment::Program::Petclinic(_) => {
-                Some(self.tolls_own(pod, service)?)
-            }
+            deployment::Program::BuiltIn(_)
+            | deployment::Program::Airline(_)
+            | deployment::Program::Petclinic(_) => Some(self.tolls_own(pod, service)?),
             deployment::Program::Command(argv) => Some(self.users_own(pod, service, argv)?),
             deployment::Program::Nginx(page) => Some(self.nginx(pod, service, *page)?),
             deployment::Program::Gateway
             | deployment::Program::Postgres(_)
+            | deployment::Program::AirlineDatabase(_)
             | deployment::Program::Collector => None,
         })
     }
@@ -326,11 +327,17 @@ impl LocalEnvironment {
 
     fn is_ready(&self, component: &Component, pid: nix::unistd::Pid) -> Result<bool, LabError> {
         match component.role {
-            Role::Sidecar | Role::Gateway | Role::NodeProxy | Role::Waypoint => {
-                self.proxy_is_ready(&component.pod)
-            }
+            Role::Sidecar
+            | Role::Gateway
+            | Role::EgressGateway
+            | Role::NodeProxy
+            | Role::Waypoint => self.proxy_is_ready(&component.pod),
             Role::Database => Ok(self.server(&component.pod).is_ready()),
-            Role::Application | Role::Collector | Role::LoadGenerator | Role::Harness => {
+            Role::Application
+            | Role::SniProxy
+            | Role::Collector
+            | Role::LoadGenerator
+            | Role::Harness => {
                 let pod = self.topology.pods.iter().find(|pod| pod.pod == component.pod);
                 Ok(pod.is_none_or(|pod| ports::listens(pid, pod.app_port)))
             }

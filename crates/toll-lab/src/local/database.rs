@@ -198,7 +198,13 @@ mod tests {
             row(&[Some("peer"), Some("127.0.0.6"), Some("1")]),
         ];
         let peers = [("10.77.0.5", 16), ("127.0.0.6", 1)].map(|(ip, n)| (ip.parse().unwrap(), n));
-        let expected = DatabaseSight { statements: 42, peers: peers.into(), written: None };
+        let expected = DatabaseSight {
+            clients: None,
+            seats_taken: None,
+            statements: 42,
+            peers: peers.into(),
+            written: None,
+        };
         assert_eq!(sight(&rows), Some(expected));
         assert_eq!(sight(&[row(&[Some("peer"), None, Some("1")])]), None);
     }

@@ -362,10 +362,13 @@ fn role_of(program: &deployment::Program) -> Role {
     match program {
         deployment::Program::BuiltIn(_)
         | deployment::Program::Command(_)
+        | deployment::Program::Airline(_)
         | deployment::Program::Nginx(_)
         | deployment::Program::Petclinic(_) => Role::Application,
         deployment::Program::Gateway => Role::Gateway,
-        deployment::Program::Postgres(_) => Role::Database,
+        deployment::Program::Postgres(_) | deployment::Program::AirlineDatabase(_) => {
+            Role::Database
+        }
         deployment::Program::Collector => Role::Collector,
     }
 }
@@ -378,6 +381,8 @@ pub(super) fn describe(component: &Component) -> String {
         Role::Gateway => format!("{} gateway", component.pod),
         Role::NodeProxy => format!("{} proxy", component.pod),
         Role::Waypoint => component.pod.clone(),
+        Role::EgressGateway => format!("{} gateway", component.pod),
+        Role::SniProxy => format!("{} SNI proxy", component.pod),
         Role::Database => format!("{} database", component.pod),
         Role::Collector => component.pod.clone(),
         Role::LoadGenerator => "load generator".to_owned(),
@@ -394,6 +399,8 @@ pub(super) fn file_stem(component: &Component) -> String {
         Role::Gateway => format!("gateway-{}", component.pod),
         Role::NodeProxy => format!("node-proxy-{}", component.pod),
         Role::Waypoint => format!("waypoint-{}", component.pod),
+        Role::EgressGateway => format!("egress-gateway-{}", component.pod),
+        Role::SniProxy => format!("sni-proxy-{}", component.pod),
         Role::Database => format!("database-{}", component.pod),
         Role::Collector => format!("collector-{}", component.pod),
         Role::LoadGenerator => "load".to_owned(),

@@ -59,6 +59,8 @@ mod tests {
 
     fn options(service: OsString, nginx: PathBuf, folder: &Path) -> LocalOptions {
         LocalOptions {
+            certificate_lifetime: LocalOptions::CERTIFICATE_LIFETIME,
+            mongo: None,
             isolation: Some(Isolation::Pods),
             service: vec![service],
             load: vec!["true".into()],

@@ -60,6 +60,8 @@ impl LocalEnvironment {
             jvms: self.jvms(&processes)?,
             served: counts.served,
             wire: counts.wire,
+            handshakes: BTreeMap::new(),
+            sni_accepted: None,
         })
     }
 

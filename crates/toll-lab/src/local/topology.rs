@@ -73,6 +73,7 @@ fn transparent(deployment: &Deployment, bypass: Bypass) -> Topology {
         pods,
         nodes: (0..nodes).map(node).collect(),
         waypoint: has_waypoint.then(waypoint),
+        egress: None,
         load_ip: network::LOAD_IP,
         capture: Capture::Transparent(bypass),
     }
@@ -136,6 +137,7 @@ fn explicit(deployment: &Deployment, mut free: impl Iterator<Item = u16>) -> Top
         pods: deployment.pods().into_iter().map(&mut pod).collect(),
         nodes: vec![NodeAddresses { name: "node-1".to_owned(), ip: Ipv4Addr::LOCALHOST }],
         waypoint: None,
+        egress: None,
         load_ip: Ipv4Addr::LOCALHOST,
         capture: Capture::Explicit,
     }
@@ -300,6 +302,8 @@ pub(crate) fn config(
         | Program::Gateway
         | Program::Postgres(_)
         | Program::Nginx(_)
+        | Program::Airline(_)
+        | Program::AirlineDatabase(_)
         | Program::Collector => Ok(None),
     }
 }

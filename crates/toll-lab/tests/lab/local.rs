@@ -275,6 +275,8 @@ fn a_level_that_is_forced_and_not_possible_is_an_error_with_advice() {
         skip!("pods are possible here");
     }
     let options = toll_lab::LocalOptions {
+        certificate_lifetime: toll_lab::LocalOptions::CERTIFICATE_LIFETIME,
+        mongo: None,
         isolation: Some(Isolation::Pods),
         service: vec!["true".into()],
         load: vec!["true".into()],
@@ -311,6 +313,8 @@ fn real_time_scheduling_is_used_or_refused_with_advice() {
     let Some(service) = service_program() else { skip!("toll-service is not built") };
     let folder = tempfile::tempdir().unwrap();
     let options = toll_lab::LocalOptions {
+        certificate_lifetime: toll_lab::LocalOptions::CERTIFICATE_LIFETIME,
+        mongo: None,
         isolation: Some(Isolation::Loopback),
         service: vec![service.into()],
         load: vec!["cat".into(), "/proc/self/stat".into()],

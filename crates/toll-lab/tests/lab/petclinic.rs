@@ -88,6 +88,7 @@ fn service(name: &str, port: u16, calls: &[&str], program: Program) -> Service {
     let calls = calls.iter().map(|c| (*c).to_owned()).collect();
     let (name, group) = (name.to_owned(), "default".to_owned());
     Service {
+        external: None,
         node: None,
         tls: false,
         name,

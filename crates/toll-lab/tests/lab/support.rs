@@ -12,8 +12,8 @@ use nix::sched::{CloneFlags, setns};
 use tempfile::TempDir;
 use toll_lab::parts::{self, Fetch};
 use toll_lab::{
-    BuiltIn, DataPlane, Deployment, Environment, Isolation, Lab, LoadProcess, LocalOptions, Mtls,
-    NextLine, Postgres, Program, Queries, Runtime, Service, SidecarProxy, survey,
+    BuiltIn, DataPlane, Deployment, Egress, Environment, Isolation, Lab, LoadProcess, LocalOptions,
+    Mtls, NextLine, Postgres, Program, Queries, Runtime, Service, SidecarProxy, survey,
 };
 
 /// Returns from the test with a line that the test run counts.
@@ -70,6 +70,8 @@ impl TestLab {
     ) -> Self {
         let folder = open_folder();
         let mut options = LocalOptions {
+            certificate_lifetime: LocalOptions::CERTIFICATE_LIFETIME,
+            mongo: None,
             isolation: Some(isolation),
             service: vec![service.into()],
             load: ["sh", "-c", "cat"].map(OsString::from).to_vec(),
@@ -171,13 +173,15 @@ pub fn script(port: u16, script: &str) -> Deployment {
 
 /// The same with an Envoy beside each service.
 pub fn in_mesh(deployment: Deployment, mtls: Mtls) -> Deployment {
-    let data_plane = DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls };
+    let data_plane =
+        DataPlane::Sidecar { egress: Egress::Sidecar, proxy: SidecarProxy::Envoy, mtls };
     Deployment { name: "istio".into(), data_plane, ..deployment }
 }
 
 pub fn service(name: &str, port: u16, calls: &[&str], program: Program) -> Service {
     let calls = calls.iter().map(|c| (*c).to_owned()).collect();
     Service {
+        external: None,
         node: None,
         tls: false,
         name: name.into(),

@@ -29,6 +29,8 @@ impl Owner {
                 Role::Application => c.pod.clone(),
                 Role::Sidecar => sidecar_label(&c.pod),
                 Role::Gateway | Role::Database | Role::Waypoint => c.pod.clone(),
+                Role::EgressGateway => format!("{} gateway", c.pod),
+                Role::SniProxy => format!("{} SNI proxy", c.pod),
                 Role::NodeProxy => format!("{} proxy", c.pod),
                 Role::Collector => "collector".into(),
                 Role::LoadGenerator => "load generator".into(),
@@ -48,12 +50,23 @@ impl Owner {
                 Role::NodeProxy => "node_proxy",
                 Role::Waypoint => "waypoint",
                 Role::Gateway => "gateway",
+                Role::EgressGateway => "egress_gateway",
+                Role::SniProxy => "sni_proxy",
                 Role::Database => "database",
                 Role::Collector => "collector",
                 Role::LoadGenerator => "load_generator",
                 Role::Harness => "harness",
             },
         }
+    }
+
+    /// Whether it is a proxy of the data plane.
+    pub fn is_data_plane(&self) -> bool {
+        let Self::Component(Component { role, .. }) = self else { return false };
+        matches!(
+            role,
+            Role::Sidecar | Role::NodeProxy | Role::Waypoint | Role::EgressGateway | Role::SniProxy
+        )
     }
 
     /// Whether its cost is part of the system that is measured.

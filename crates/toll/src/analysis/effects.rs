@@ -60,6 +60,7 @@ pub fn observe(trial: &TrialRecord, metric: Metric) -> Option<f64> {
         Metric::Throughput => Some(throughput(trial)?),
         Metric::CpuPerRequest => cpu_per_request(trial, Owner::is_measured),
         Metric::ApplicationCpuPerRequest => cpu_per_request(trial, Owner::is_application),
+        Metric::MeshCpuPerRequest => cpu_per_request(trial, Owner::is_data_plane),
         Metric::Memory => accounts::mean_memory(&trial.samples),
     }
 }
@@ -90,6 +91,7 @@ fn percentile(metric: Metric) -> Option<f64> {
         | Metric::Throughput
         | Metric::CpuPerRequest
         | Metric::ApplicationCpuPerRequest
+        | Metric::MeshCpuPerRequest
         | Metric::Memory => None,
     }
 }

@@ -43,6 +43,9 @@ pub struct Findings {
     /// Where the lines of two variants cross; a pair whose slopes cannot be told apart has no entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crossings: Vec<Crossing>,
+    /// What a closed loop shows over its number of connections, one per load that sweeps them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub staircases: Vec<Staircase>,
     /// Service time against the rate, one per size of the application that had loads of several rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service_times: Vec<ServiceTimes>,
@@ -52,6 +55,62 @@ pub struct Findings {
     pub trials: Vec<TrialLine>,
     /// What the machine and the run were, as label and value, in the order to print.
     pub manifest: Vec<(String, String)>,
+}
+
+/// A closed loop over its number of connections.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Staircase {
+    /// The load as the study names it.
+    pub load: String,
+    /// One per variant that ran, in the order of the study.
+    pub lines: Vec<StaircaseLine>,
+    /// Each variant against the baseline, then against the variant before it in the study, over all steps that both
+    /// have in a block.
+    pub differences: Vec<StaircaseDifference>,
+}
+
+/// One variant on a staircase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StaircaseLine {
+    /// The variant.
+    pub variant: String,
+    /// In order of the connections; a step without a valid trial is left out.
+    pub steps: Vec<StaircaseStep>,
+}
+
+/// One variant at one number of connections; means over blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StaircaseStep {
+    /// The load's name: `clients-20`.
+    pub load: String,
+    /// Connections, each a client that waits for its answer.
+    pub connections: u32,
+    /// Completed requests per second.
+    pub throughput_per_s: Estimate,
+    /// CPU time of the data plane's proxies per completed request, microseconds; absent without a data plane.
+    pub mesh_cpu_us: Option<Estimate>,
+    /// CPU time of the application's services alone per completed request, microseconds.
+    pub application_cpu_us: Option<Estimate>,
+}
+
+/// Two variants over a whole staircase, paired within blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StaircaseDifference {
+    /// The variant.
+    pub variant: String,
+    /// What it is held against.
+    pub against: String,
+    /// variant / against: the geometric mean over the steps of each block.
+    pub throughput_ratio: Estimate,
+    /// variant - against, microseconds of the data plane's proxies per request: the mean over the steps of each
+    /// block; absent when neither has a data plane.
+    pub mesh_cpu_us: Option<Estimate>,
+    /// variant / against of the same; absent when `against` has no data plane.
+    pub mesh_cpu_ratio: Option<Estimate>,
+    /// variant - against, microseconds of the application's services per request: its own extra work.
+    pub application_cpu_us: Option<Estimate>,
+    /// What may be said of the throughput.
+    pub verdict: Verdict,
 }
 
 /// A variant of the study.
@@ -139,6 +198,9 @@ pub enum Metric {
     CpuPerRequest,
     /// CPU time of the application's services alone per completed request, microseconds.
     ApplicationCpuPerRequest,
+    /// CPU time of the data plane's proxies (sidecars, egress gateway, its SNI proxy, node proxies, waypoint) per
+    /// completed request, microseconds; of variants that have a data plane.
+    MeshCpuPerRequest,
     /// Completed requests per second.
     Throughput,
     /// Anonymous memory of application and data plane at its mean in the measured window, bytes.

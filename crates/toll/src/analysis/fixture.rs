@@ -7,9 +7,9 @@ pub mod replicas;
 use std::collections::BTreeMap;
 
 use toll_lab::{
-    BuiltIn, Claim, Component, ComponentSample, DataPlane, Deployment, Direction, HostSample,
-    MemorySample, Mtls, Postgres, Program, Proof, Reading, Role, Runtime, Sample, Service,
-    SidecarProxy, Traversal,
+    BuiltIn, Claim, Component, ComponentSample, DataPlane, Deployment, Direction, Egress,
+    HostSample, MemorySample, Mtls, Postgres, Program, Proof, Reading, Role, Runtime, Sample,
+    Service, SidecarProxy, Traversal,
 };
 use toll_load::{Histogram, LoadReport, PhaseReport, Steps, Stop, WarmUp};
 
@@ -107,7 +107,11 @@ fn plan() -> Plan {
             variant(
                 "sidecar",
                 "Envoy beside customer, person, name and postgres, mTLS permissive",
-                DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls: Mtls::Permissive },
+                DataPlane::Sidecar {
+                    egress: Egress::Sidecar,
+                    proxy: SidecarProxy::Envoy,
+                    mtls: Mtls::Permissive,
+                },
             ),
         ],
         loads: loads(),
@@ -119,6 +123,7 @@ fn plan() -> Plan {
 
 fn variant(name: &str, describes: &str, data_plane: DataPlane) -> PlannedVariant {
     let service = |name: &str, group: &str, port, program, calls: &[&str]| Service {
+        external: None,
         node: None,
         tls: false,
         name: name.into(),
@@ -163,6 +168,7 @@ fn variant(name: &str, describes: &str, data_plane: DataPlane) -> PlannedVariant
 
 fn loads() -> Vec<PlannedLoad> {
     let load = |name: &str, release| PlannedLoad {
+        mix: vec![],
         cell: None,
         name: name.into(),
         request: PlannedRequest { path: "/api/customer".into(), ..PlannedRequest::default() },

@@ -66,6 +66,7 @@ pub fn findings(run: &RunRecord) -> Findings {
         proofs: &proofs,
     };
     Findings {
+        staircases: vec![],
         version: FORMAT,
         study: run.plan.study.clone(),
         question: run.plan.question.clone(),

@@ -46,7 +46,9 @@ fn group_of(owner: &Owner) -> Option<ResourceGroup> {
     match role {
         Role::Gateway => Some(ResourceGroup::Gateway),
         Role::Application | Role::Sidecar | Role::Database => Some(ResourceGroup::Application),
-        Role::NodeProxy | Role::Waypoint => Some(ResourceGroup::NodeProxies),
+        Role::NodeProxy | Role::Waypoint | Role::EgressGateway | Role::SniProxy => {
+            Some(ResourceGroup::NodeProxies)
+        }
         Role::Collector | Role::LoadGenerator | Role::Harness => None,
     }
 }

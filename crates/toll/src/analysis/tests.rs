@@ -91,6 +91,7 @@ fn plan(release: Release, trials: Vec<PlannedTrial>) -> Plan {
         settle: None,
         variants: vec![variant("bare"), variant("mesh")],
         loads: vec![PlannedLoad {
+            mix: vec![],
             cell: None,
             name: "load".into(),
             request: PlannedRequest::default(),

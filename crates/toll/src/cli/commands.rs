@@ -250,6 +250,7 @@ impl Wish {
         let (name, text) = study_text(&choice.study)?;
         let (study, warnings) = read(&name, &text)?;
         let choices = Choices {
+            database: None,
             profile: profile(choice),
             blocks: choice.blocks,
             variants: choice.variants.clone(),
@@ -333,6 +334,8 @@ fn lab(
 ) -> Result<Lab, CliError> {
     let toll = std::env::current_exe().map_err(CliError::Signals)?;
     Ok(Lab::local(LocalOptions {
+        certificate_lifetime: LocalOptions::CERTIFICATE_LIFETIME,
+        mongo: None,
         isolation,
         service: vec![toll.clone().into(), "service".into()],
         load: vec![toll.clone().into(), "engine".into()],

@@ -1,8 +1,8 @@
 //! The application of a study as the services that a lab brings up: gateways, services and databases in a row.
 
 use toll_lab::{
-    BuiltIn, Metrics, Nginx, Petclinic, PetclinicPart, Postgres, Program, Queries, Runtime,
-    Service, Stall,
+    Airline, AirlinePart, BuiltIn, Metrics, Nginx, Petclinic, PetclinicPart, Postgres, Program,
+    Queries, Runtime, Service, Stall,
 };
 
 use crate::study::{self, App, Study};
@@ -32,6 +32,7 @@ pub fn services(study: &Study, runtime: Option<Runtime>) -> Vec<Service> {
 
 fn collector() -> Service {
     Service {
+        external: None,
         name: study::COLLECTOR.into(),
         group: OWN_GROUP.into(),
         replicas: 1,
@@ -55,6 +56,7 @@ fn of_app(app: &App, runtime: Option<Runtime>) -> Vec<Service> {
 
 fn gateway(name: &str, gateway: &study::Gateway) -> Service {
     Service {
+        external: None,
         name: name.into(),
         group: gateway.group.to_string(),
         replicas: 1,
@@ -69,12 +71,13 @@ fn gateway(name: &str, gateway: &study::Gateway) -> Service {
 
 fn database(name: &str, database: &study::Database) -> Service {
     Service {
+        external: None,
         name: name.into(),
         group: database.group.to_string(),
         replicas: 1,
         port: database.port,
         program: Program::Postgres(Postgres {
-            seed: database.seed.clone(),
+            seed: database.seed.clone().unwrap_or_default(),
             written: database.written.clone(),
         }),
         calls: vec![],
@@ -88,6 +91,7 @@ fn service(name: &str, service: &study::Service, runtime: Option<Runtime>) -> Se
     // A database is asked after all calls.
     let database = service.postgres.iter().map(|queries| &queries.database);
     Service {
+        external: None,
         name: name.into(),
         group: service.group.to_string(),
         replicas: service.replicas as usize,
@@ -115,6 +119,16 @@ fn program(service: &study::Service, chosen: Option<Runtime>) -> Program {
     match service.program() {
         study::Program::Command(command) => Program::Command(command.to_vec()),
         study::Program::Nginx(nginx) => Program::Nginx(Nginx { bytes: nginx.bytes as usize }),
+        study::Program::Airline { part, work, connections } => Program::Airline(Airline {
+            part: match part {
+                study::Airline::Web => AirlinePart::Web,
+                study::Airline::Flights => AirlinePart::Flights,
+                study::Airline::Bookings => AirlinePart::Bookings,
+                study::Airline::Customers => AirlinePart::Customers,
+            },
+            work: work.cpu.get(),
+            connections,
+        }),
         study::Program::Petclinic { part, heap_mib } => Program::Petclinic(Petclinic {
             part: match part {
                 study::Petclinic::Gateway => PetclinicPart::Gateway,

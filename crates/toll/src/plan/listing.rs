@@ -6,7 +6,8 @@ use std::fmt::Write;
 
 use similar::TextDiff;
 use toll_lab::{
-    AgentKind, BuiltIn, DataPlane, Petclinic, PetclinicPart, Program, Rendered, Runtime, Service,
+    AgentKind, BuiltIn, DataPlane, DatabaseServer, Petclinic, PetclinicPart, Program, Rendered,
+    Runtime, Service,
 };
 use toll_load::Stop;
 
@@ -117,6 +118,11 @@ fn service_in_words(service: &Service, swept: &[usize]) -> String {
         Program::Gateway => "Envoy as an ingress gateway".into(),
         Program::Nginx(nginx) => format!("nginx with a page of {} bytes", nginx.bytes),
         Program::Postgres(_) => "PostgreSQL on fresh data".into(),
+        Program::Airline(airline) => format!("the airline's {:?}", airline.part).to_lowercase(),
+        Program::AirlineDatabase(database) => match database.server {
+            DatabaseServer::MongoDb => "MongoDB on fresh data, over TLS".into(),
+            DatabaseServer::Postgres => "PostgreSQL on fresh data, over TLS".into(),
+        },
         Program::Petclinic(petclinic) => petclinic_in_words(*petclinic),
         Program::Collector => "the collector of spans, toll's own".into(),
     };

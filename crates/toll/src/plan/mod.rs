@@ -127,6 +127,9 @@ pub struct PlannedLoad {
     /// What is asked.
     #[serde(default)]
     pub request: PlannedRequest,
+    /// What is asked instead of `request` alone, drawn by weight; empty unless the study has a mix.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mix: Vec<PlannedKind>,
     /// Spans that one request leaves where it is traced, by service; empty when the study does not say.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub spans: BTreeMap<String, u64>,
@@ -148,6 +151,9 @@ pub struct Cell {
     pub load: String,
     /// The rate of this combination, per second; absent when the rate is not swept.
     pub rate_per_s: Option<f64>,
+    /// Connections of a closed loop, when they are swept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u32>,
     /// The service whose pods are as many as this, when they are swept.
     pub replicas: Option<(String, usize)>,
     /// Nodes, when they are swept.
@@ -173,6 +179,17 @@ impl Cell {
         };
         scale(one) == scale(other)
     }
+}
+
+/// One request of a mix.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedKind {
+    /// As in the study file.
+    pub name: String,
+    /// Its share of the requests, relative to the weights of the others.
+    pub weight: u32,
+    /// What is asked.
+    pub request: PlannedRequest,
 }
 
 /// What a load asks the entry.

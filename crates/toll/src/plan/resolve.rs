@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use toll_lab::{
-    AgentKind, Ambient, BuiltIn, DataPlane, Deployment, JavaAgent, Mtls, NodeProxy, Program,
-    Runtime, Service, SidecarProxy,
+    AgentKind, Ambient, BuiltIn, DataPlane, DatabaseServer, Deployment, Egress, JavaAgent, Mtls,
+    NodeProxy, Program, Runtime, Service, SidecarProxy,
 };
 use toll_load::{Stop, WarmUp};
 
@@ -27,6 +27,8 @@ pub struct Choices {
     pub variants: Vec<String>,
     /// Hold the baseline against itself as if it were a variant.
     pub against_itself: bool,
+    /// The server of every external database, instead of the study's.
+    pub database: Option<DatabaseServer>,
     /// What all built-in services are written in, instead of what the study says.
     pub runtime: Option<Runtime>,
     /// Seed of every random choice.
@@ -400,7 +402,14 @@ fn data_plane(
         Some(study::Sidecar::Envoy { mtls }) => {
             let (word, mtls) = mtls_of(*mtls);
             let describes = format!("an Envoy sidecar beside {each}, mTLS {word}");
-            (describes, Ok(DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls }))
+            (
+                describes,
+                Ok(DataPlane::Sidecar {
+                    egress: Egress::Sidecar,
+                    proxy: SidecarProxy::Envoy,
+                    mtls,
+                }),
+            )
         }
         Some(study::Sidecar::Mesher { binary }) => {
             let reason = match binary.path() {
@@ -508,6 +517,7 @@ fn cell_of(
     };
     let replicas = combination.replicas.as_ref();
     let cell = Cell {
+        connections: None,
         load: name.to_string(),
         rate_per_s: rate.and_then(|rate| match rate {
             PlannedRate::PerSecond(rate) => Some(rate),
@@ -529,6 +539,7 @@ fn planned_rate(rate: study::Rate) -> PlannedRate {
 fn planned_load(study: &Study, name: &str, load: &study::Load) -> PlannedLoad {
     let seconds = |span: Duration| span.as_secs_f64();
     PlannedLoad {
+        mix: vec![],
         name: name.into(),
         request: request(&load.request),
         cell: None,

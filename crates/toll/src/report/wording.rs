@@ -31,6 +31,7 @@ pub(super) fn metric_title(metric: Metric) -> &'static str {
         Metric::LatencyMean => "mean latency",
         Metric::CpuPerRequest => "CPU per request",
         Metric::ApplicationCpuPerRequest => "CPU per request of the application alone",
+        Metric::MeshCpuPerRequest => "CPU per request of the data plane",
         Metric::Throughput => "throughput",
         Metric::Memory => "memory of application and data plane",
     }

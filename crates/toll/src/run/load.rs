@@ -127,7 +127,7 @@ pub fn traffic(load: &PlannedLoad, report: &LoadReport) -> Traffic {
     let statuses = [&report.warm_up, &report.measure].into_iter().flat_map(|phase| &phase.statuses);
     let success = statuses.filter(|(status, _)| (200..300).contains(*status));
     let acknowledged = success.map(|(_, count)| count).sum();
-    Traffic { requests, writes: requests, acknowledged, spans }
+    Traffic { asked: vec![], requests, writes: requests, acknowledged, spans }
 }
 
 /// Requests completed per second of the measured phase.

@@ -15,9 +15,10 @@ mod tree;
 
 pub use fault::{StudyErrors, Warning, nearest};
 pub use model::{
-    Ambient, App, Arrivals, BringUp, Combination, Database, Derived, Gateway, JavaAgent, Load,
-    LoadModel, Method, Mtls, NodeProxy, Petclinic, Profile, Program, Queries, Reference, Request,
-    Runtime, Service, Settle, Sidecar, Stop, Study, Variant, Vus,
+    Airline, Ambient, App, Arrivals, BringUp, Combination, Database, Derived, Egress,
+    EgressGateway, External, Gateway, Inventory, JavaAgent, Load, LoadModel, Method, Mtls,
+    NodeProxy, Petclinic, Profile, Program, Queries, Reference, Request, Runtime, Server, Service,
+    Settle, Sidecar, Stop, Study, Variant, Vus, Weighted,
 };
 pub use quantity::{Name, Rate, Setting, TimeSpan};
 pub use schema::schema;

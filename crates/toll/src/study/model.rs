@@ -13,7 +13,10 @@ mod app;
 mod reference;
 mod sweep;
 
-pub use app::{App, Database, Gateway, Petclinic, Program, Queries, Runtime, Service};
+pub use app::{
+    Airline, App, Database, External, Gateway, Inventory, Petclinic, Program, Queries, Runtime,
+    Server, Service,
+};
 pub use reference::{Derived, Figures, Recomputed, Reference};
 pub use sweep::{Combination, Matrix};
 
@@ -83,9 +86,40 @@ pub struct Variant {
     /// A tracing agent inside each JVM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub java_agent: Option<JavaAgent>,
+    /// By which way traffic to the application's external databases leaves a mesh of sidecars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub egress: Option<Egress>,
     /// A proxy on each node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ambient: Option<Ambient>,
+}
+
+/// By which way traffic to external databases leaves a mesh of sidecars.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Egress {
+    /// Past the sidecars, whose redirect leaves the databases' addresses out.
+    Bypass,
+    /// Through the caller's sidecar, which knows the host and passes TLS on by its SNI.
+    #[default]
+    Sidecar,
+    /// Through the caller's sidecar and then through an Envoy in a pod of its own.
+    Gateway(EgressGateway),
+}
+
+/// The Envoy through which traffic leaves the mesh.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("examples" = [{"mtls": true, "sni_proxy": true, "hosts": ["*.airline.example"]}]))]
+pub struct EgressGateway {
+    /// Whether sidecars speak mTLS to it, around the TLS of the application.
+    pub mtls: bool,
+    /// Whether an nginx in its pod finds the host by its SNI.
+    pub sni_proxy: bool,
+    /// Names that it lets out, `*.example.org` for all below one; those of the external databases when left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [["*.airline.example"]]))]
+    pub hosts: Vec<String>,
 }
 
 /// A proxy on each node, for all pods there, which carries traffic in HBONE: ztunnel where there is one, else Envoy.
@@ -176,6 +210,10 @@ pub struct Load {
     /// What is asked.
     #[serde(default)]
     pub request: Request,
+    /// What is asked instead, by name: each request is one of these, drawn by weight.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("examples" = [{"search": {"weight": 4, "path": "/flights"}}]))]
+    pub requests: IndexMap<Name, Weighted>,
     /// Spans that one request leaves where it is traced, by service; the proof of path counts them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(extend("examples" = [{"gateway": 1, "vets": 9}]))]
@@ -207,6 +245,18 @@ pub struct Request {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["hello"]))]
     pub body: Option<String>,
+}
+
+/// One request of a mix.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("unevaluatedProperties" = false))]
+pub struct Weighted {
+    /// Its share of the requests, relative to the weights of the others.
+    #[schemars(range(min = 1, max = 1000), extend("examples" = [4]))]
+    pub weight: u32,
+    /// What is asked.
+    #[serde(flatten)]
+    pub request: Request,
 }
 
 /// The methods that the built-in service tells apart.

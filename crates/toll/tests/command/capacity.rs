@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toll_lab::{
-    Component, ComponentSample, DataPlane, Deployment, HostSample, MemorySample, Mtls, Nginx,
-    Program, Reading, Role, Sample, Service, SidecarProxy,
+    Component, ComponentSample, DataPlane, Deployment, Egress, HostSample, MemorySample, Mtls,
+    Nginx, Program, Reading, Role, Sample, Service, SidecarProxy,
 };
 use toll_load::{LoadReport, PhaseReport};
 
@@ -38,7 +38,11 @@ fn plan(swept: bool) -> Value {
         })
     };
     let loads = SIZES.iter().flat_map(|pods| RATES.map(|rate| load(*pods, rate, swept)));
-    let plane = DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls: Mtls::Strict };
+    let plane = DataPlane::Sidecar {
+        egress: Egress::Sidecar,
+        proxy: SidecarProxy::Envoy,
+        mtls: Mtls::Strict,
+    };
     json!({
         "version": 1, "study": "made-up", "question": "?", "baseline": "bare", "seed": 1,
         "profile": "default", "bound": 0.05, "idle_s": 0.0, "blocks": BLOCKS,
@@ -51,6 +55,7 @@ fn plan(swept: bool) -> Value {
 
 fn variant(name: &str, data_plane: DataPlane) -> Value {
     let service = |name: &str, program, calls: &[&str]| Service {
+        external: None,
         name: name.into(),
         group: name.into(),
         replicas: 1,

@@ -8,7 +8,7 @@ use crate::data_plane::{
     Bypass, Capture, DataPlaneError, PodAddresses, ProxyPlan, Topology, issue_identities,
     proxy_plans,
 };
-use crate::deployment::{DataPlane, Deployment, Mtls, Service, SidecarProxy};
+use crate::deployment::{DataPlane, Deployment, Egress, Mtls, Service, SidecarProxy};
 use crate::fixture::{chain, in_mesh};
 use crate::parts::{self, Fetch, Part, PartError};
 
@@ -28,7 +28,8 @@ fn envoy() -> Option<Part> {
 }
 
 fn with_mtls(mtls: Mtls) -> Deployment {
-    let data_plane = DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls };
+    let data_plane =
+        DataPlane::Sidecar { egress: Egress::Sidecar, proxy: SidecarProxy::Envoy, mtls };
     Deployment { data_plane, ..chain() }
 }
 
@@ -45,6 +46,7 @@ fn pods(bypass: Bypass) -> Topology {
         calls: BTreeMap::new(),
     };
     Topology {
+        egress: None,
         nodes: Vec::new(),
         waypoint: None,
         pods: vec![pod("client", 2, 9000), pod("server", 3, 9999)],
@@ -69,6 +71,7 @@ fn loopback(ip: Ipv4Addr, app_ports: [u16; 2]) -> Topology {
     let mut client = pod("client", app_ports[0], 14006);
     client.calls.insert("server".into(), SocketAddrV4::new(ip, 14001));
     Topology {
+        egress: None,
         nodes: Vec::new(),
         waypoint: None,
         pods: vec![client, pod("server", app_ports[1], 24006)],

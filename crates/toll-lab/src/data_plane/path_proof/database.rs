@@ -242,9 +242,10 @@ fn writes(service: &Service) -> bool {
         Program::BuiltIn(behaviour) => {
             behaviour.queries.as_ref().is_some_and(|queries| queries.write.is_some())
         }
-        Program::Command(_) => true,
+        Program::Command(_) | Program::Airline(_) => true,
         Program::Gateway
         | Program::Postgres(_)
+        | Program::AirlineDatabase(_)
         | Program::Petclinic(_)
         | Program::Nginx(_)
         | Program::Collector => false,

@@ -14,12 +14,19 @@ mod replicas;
 
 const REQUESTS: u64 = 1000;
 
-const TRAFFIC: Traffic =
-    Traffic { requests: REQUESTS, writes: 0, acknowledged: 0, spans: BTreeMap::new() };
+const TRAFFIC: Traffic = Traffic {
+    asked: vec![],
+    requests: REQUESTS,
+    writes: 0,
+    acknowledged: 0,
+    spans: BTreeMap::new(),
+};
 
 /// A sight of nothing but a probe and the sidecars' counters.
 fn sight(walk: Walk, counters: BTreeMap<String, ProxyCounters>) -> Sight {
     Sight {
+        handshakes: BTreeMap::new(),
+        sni_accepted: None,
         walk,
         counters,
         rules: BTreeMap::new(),
@@ -419,6 +426,8 @@ fn bare_sight(requests: u64) -> Sight {
     });
     let alone = Occupants { own: true, foreign: Vec::new() };
     Sight {
+        handshakes: BTreeMap::new(),
+        sni_accepted: None,
         walk: Walk { server: None, report: serde_json::from_value(report).unwrap() },
         counters: BTreeMap::new(),
         rules: BTreeMap::from([("client".into(), String::new())]),
@@ -444,6 +453,7 @@ fn pods() -> Topology {
         calls: BTreeMap::new(),
     };
     Topology {
+        egress: None,
         nodes: Vec::new(),
         waypoint: None,
         pods: vec![pod("client", 2, 9000), pod("server", 3, 9999)],

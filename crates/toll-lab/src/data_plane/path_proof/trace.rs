@@ -80,10 +80,13 @@ impl<'a> Trace<'a> {
             }
             // They tell nothing of themselves.
             Program::Postgres(_)
+            | Program::AirlineDatabase(_)
             | Program::Petclinic(_)
             | Program::Nginx(_)
             | Program::Collector => {}
-            Program::BuiltIn(_) | Program::Command(_) => self.arrive(caller, service, report),
+            Program::BuiltIn(_) | Program::Command(_) | Program::Airline(_) => {
+                self.arrive(caller, service, report);
+            }
         }
     }
 

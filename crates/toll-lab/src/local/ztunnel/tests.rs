@@ -113,6 +113,8 @@ fn skip(reason: &str) -> Option<Up> {
 
 fn options(isolation: Isolation, folder: &Path, service: PathBuf) -> LocalOptions {
     LocalOptions {
+        certificate_lifetime: LocalOptions::CERTIFICATE_LIFETIME,
+        mongo: None,
         isolation: Some(isolation),
         service: vec![service.into()],
         load: vec!["true".into()],

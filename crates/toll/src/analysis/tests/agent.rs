@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use toll_lab::{
-    AgentKind, Component, ComponentSample, DataPlane, HostSample, JavaAgent, MemorySample, Mtls,
-    PodMetrics, Program, Reading, Role, Sample, Service, ServiceSpans, SidecarProxy, Spans,
+    AgentKind, Component, ComponentSample, DataPlane, Egress, HostSample, JavaAgent, MemorySample,
+    Mtls, PodMetrics, Program, Reading, Role, Sample, Service, ServiceSpans, SidecarProxy, Spans,
 };
 use toll_load::{Histogram, StageReport};
 
@@ -79,6 +79,7 @@ fn super_load() -> PlannedLoad {
 
 fn service(name: &str) -> Service {
     Service {
+        external: None,
         node: None,
         tls: false,
         name: name.into(),
@@ -649,7 +650,11 @@ fn what_the_proofs_left_out_is_a_caveat_unless_another_one_says_it() {
     };
     assert_eq!(not_proven(&record), ["bare: not proven: something else"]);
     let VariantState::Ready(mesh) = &mut record.plan.variants[1].state else { panic!("ready") };
-    mesh.data_plane = DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls: Mtls::Strict };
+    mesh.data_plane = DataPlane::Sidecar {
+        egress: Egress::Sidecar,
+        proxy: SidecarProxy::Envoy,
+        mtls: Mtls::Strict,
+    };
     assert!(not_proven(&record)[1].contains("crossed a sidecar"), "{:?}", not_proven(&record));
 }
 

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use toll_lab::{
-    Ambient, Component, ComponentSample, DataPlane, Direction, HostSample, MemorySample, Mtls,
-    Nginx, NodeProxy, Program, Proof, Reading, Role, Sample, Service, SidecarProxy, Traversal,
+    Ambient, Component, ComponentSample, DataPlane, Direction, Egress, HostSample, MemorySample,
+    Mtls, Nginx, NodeProxy, Program, Proof, Reading, Role, Sample, Service, SidecarProxy,
+    Traversal,
 };
 use toll_load::Histogram;
 
@@ -47,7 +48,11 @@ fn swept(sizes: &[Size], shown: Shown) -> RunRecord {
         variant(
             &record,
             "sidecar",
-            DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls: Mtls::Strict },
+            DataPlane::Sidecar {
+                egress: Egress::Sidecar,
+                proxy: SidecarProxy::Envoy,
+                mtls: Mtls::Strict,
+            },
         ),
         variant(&record, "ambient", DataPlane::Ambient(ambient)),
     ];
@@ -72,6 +77,7 @@ fn variant(record: &RunRecord, name: &str, data_plane: DataPlane) -> PlannedVari
     let mut variant = record.plan.variants[0].clone();
     let VariantState::Ready(deployment) = &mut variant.state else { panic!("it is ready") };
     let service = |name: &str, group: &str, program, calls: &[&str]| Service {
+        external: None,
         node: None,
         tls: false,
         name: name.into(),
@@ -92,6 +98,7 @@ fn variant(record: &RunRecord, name: &str, data_plane: DataPlane) -> PlannedVari
 
 fn load(template: &PlannedLoad, (name, pods, rate): &Size) -> PlannedLoad {
     let cell = Cell {
+        connections: None,
         load: "get".into(),
         rate_per_s: Some(*rate),
         replicas: Some(("nginx".into(), *pods)),

@@ -79,6 +79,7 @@ pub fn ambient_replicas() -> Findings {
     let loads: Vec<LoadFindings> = cells().into_iter().map(load).collect();
     let text = |label: &str, value: &str| (label.to_owned(), value.to_owned());
     Findings {
+        staircases: vec![],
         version: 1,
         study: "ambient-replicas".into(),
         question: "What do sidecars and an ambient data plane cost, from 1 replica to 90?".into(),
@@ -145,6 +146,7 @@ fn load(at: At) -> LoadFindings {
         name: at.name(),
         view: View::EqualRate,
         cell: Some(Cell {
+            connections: None,
             load: at.load.into(),
             rate_per_s: Some(at.rate),
             replicas: Some(("nginx".into(), at.pods)),

@@ -35,6 +35,7 @@ pub fn petclinic() -> Findings {
     ];
     let text = |label: &str, value: &str| (label.to_owned(), value.to_owned());
     Findings {
+staircases: vec![],
 crossings: vec![], scalings: vec![], service_times: vec![],
         version: 1,
         study: "petclinic-agent".into(),

@@ -96,6 +96,18 @@ pub struct Service {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 64, max = 65_536), default = "default::heap")]
     pub heap_mib: Option<u32>,
+    /// A part of the airline, instead of the built-in service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["flights"]))]
+    pub airline: Option<Airline>,
+    /// The database of a part of the airline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["airline-db"]))]
+    pub database: Option<Name>,
+    /// Connections that each pod of a part of the airline keeps to its database at the most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000), default = "default::connections")]
+    pub connections: Option<u32>,
     /// nginx with one static page, instead of the built-in service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [{"bytes": 615}]))]
@@ -139,6 +151,22 @@ pub enum Petclinic {
     Vets,
 }
 
+/// A part of the airline: services that find flights, book seats and keep customers, with a database outside.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Airline {
+    /// The entry: hands each request to the part that it is for, all three of which it calls.
+    Web,
+    /// `GET /flights?from=A&to=B`; the bookings take seats from it.
+    Flights,
+    /// `POST /bookings`, for which it calls customers and flights, and `GET /bookings?customer=N`.
+    Bookings,
+    /// `GET /customers/N`.
+    Customers,
+}
+
 /// What plays a service, its defaults filled in.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Program<'s> {
@@ -159,6 +187,15 @@ pub enum Program<'s> {
     Command(&'s [String]),
     /// nginx with one static page.
     Nginx(Nginx),
+    /// A part of the airline.
+    Airline {
+        /// Which.
+        part: Airline,
+        /// What it does for each request.
+        work: Work,
+        /// Connections that it keeps to its database at the most.
+        connections: u32,
+    },
     /// A part of the Petclinic.
     Petclinic {
         /// Which.
@@ -235,7 +272,7 @@ pub struct Stall {
     pub lasting: TimeSpan,
 }
 
-/// A PostgreSQL server in a pod of its own, and what is in it.
+/// A database server in a pod of its own, and what is in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Database {
@@ -245,9 +282,22 @@ pub struct Database {
     /// The group (namespace) under which reports list it.
     #[serde(default = "default::group")]
     pub group: Name,
+    /// The server; `--database` has the last word over an external one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(default = "default::server")]
+    pub server: Option<Server>,
+    /// Outside of the mesh, spoken to over TLS by this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [{"host": "db.airline.example"}]))]
+    pub external: Option<External>,
+    /// What the airline has in it at first, instead of a `seed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [{"flights": 200, "seats": 1_000_000, "customers": 1000}]))]
+    pub airline: Option<Inventory>,
     /// SQL that fills it, run once before anything connects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["CREATE TABLE log (line text)"]))]
-    pub seed: String,
+    pub seed: Option<String>,
     /// SQL that gives one row of two whole numbers: rows that writes have made, and different ones among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
@@ -255,6 +305,49 @@ pub struct Database {
         extend("examples" = ["SELECT count(line), count(DISTINCT line) FROM log"])
     )]
     pub written: Option<String>,
+}
+
+/// The database servers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("examples" = ["mongodb"]))]
+pub enum Server {
+    /// PostgreSQL; an external one speaks TLS from the first byte on, which needs version 17.
+    #[default]
+    Postgres,
+    /// MongoDB, for the airline: `mongod` where `MONGOD` names one or `PATH` has one, else a server of its protocol.
+    Mongodb,
+}
+
+/// A host outside of the mesh.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct External {
+    /// Its DNS name: clients look it up, send it as SNI and verify it.
+    #[schemars(length(min = 1, max = 253), extend("examples" = ["db.airline.example"]))]
+    pub host: String,
+}
+
+/// What the airline begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Inventory {
+    /// Flights.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub flights: u32,
+    /// Seats of each flight.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub seats: u32,
+    /// Customers.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub customers: u32,
+}
+
+impl Default for Inventory {
+    /// Small enough to be there at once; seats for any load.
+    fn default() -> Self {
+        Self { flights: 200, seats: 1_000_000, customers: 1000 }
+    }
 }
 
 impl App {
@@ -291,6 +384,10 @@ impl Service {
                 heap_mib: self.heap_mib.unwrap_or(default::HEAP_MIB),
             };
         }
+        if let Some(part) = self.airline {
+            let connections = self.connections.unwrap_or_else(default::pool);
+            return Program::Airline { part, work: self.work.unwrap_or_default(), connections };
+        }
         match &self.command {
             Some(command) => Program::Command(command),
             None => Program::BuiltIn {
@@ -318,7 +415,7 @@ impl Default for Reply {
 
 /// The defaults that are no type's own; `default.yaml` states and explains them.
 mod default {
-    use super::{Name, Reply, Runtime, Work};
+    use super::{Name, Reply, Runtime, Server, Work};
 
     pub(super) fn group() -> Name {
         "default".parse().expect("small letters only")
@@ -334,6 +431,14 @@ mod default {
 
     pub(super) fn pool() -> u32 {
         16
+    }
+
+    pub(super) fn connections() -> Option<u32> {
+        Some(pool())
+    }
+
+    pub(super) fn server() -> Option<Server> {
+        Some(Server::default())
     }
 
     pub(super) const HEAP_MIB: u32 = 256;

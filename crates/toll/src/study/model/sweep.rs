@@ -16,6 +16,10 @@ pub struct Matrix {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1), extend("examples" = [["20/s", "50/s"]]))]
     pub rate: Vec<Rate>,
+    /// Connections of a closed loop, instead of its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1), extend("examples" = [[1, 5, 10, 20]]))]
+    pub connections: Vec<u32>,
     /// Replicas of one service, instead of its own.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(extend("minProperties" = 1, "examples" = [{"nginx": [1, 10, 50, 90]}]))]
@@ -31,6 +35,8 @@ pub struct Matrix {
 pub struct Combination {
     /// Arrival rate.
     pub rate: Option<Rate>,
+    /// Connections of a closed loop.
+    pub connections: Option<u32>,
     /// The service that is swept, and its replicas.
     pub replicas: Option<(Name, u32)>,
     /// Nodes.
@@ -58,7 +64,12 @@ impl Matrix {
         let sizes = nodes.iter().flat_map(|nodes| replicas.iter().map(move |r| (nodes, r)));
         let cell = |(nodes, replicas): (&Option<u32>, &Option<(Name, u32)>),
                     rate: &Option<Rate>| {
-            Combination { rate: *rate, replicas: replicas.clone(), nodes: *nodes }
+            Combination {
+                connections: None,
+                rate: *rate,
+                replicas: replicas.clone(),
+                nodes: *nodes,
+            }
         };
         sizes.flat_map(|size| rates.iter().map(move |rate| cell(size, rate))).collect()
     }

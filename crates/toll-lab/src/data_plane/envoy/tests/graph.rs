@@ -15,7 +15,11 @@ fn explicit(deployment: &Deployment) -> Topology {
 }
 
 fn permissive(deployment: Deployment) -> Deployment {
-    let data_plane = DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls: Mtls::Permissive };
+    let data_plane = DataPlane::Sidecar {
+        egress: Egress::Sidecar,
+        proxy: SidecarProxy::Envoy,
+        mtls: Mtls::Permissive,
+    };
     Deployment { data_plane, ..deployment }
 }
 

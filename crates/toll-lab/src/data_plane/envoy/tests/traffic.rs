@@ -130,6 +130,8 @@ impl Mesh {
 
 fn sight(walk: Walk, counters: Counters) -> Sight {
     Sight {
+        handshakes: BTreeMap::new(),
+        sni_accepted: None,
         walk,
         counters,
         rules: BTreeMap::new(),

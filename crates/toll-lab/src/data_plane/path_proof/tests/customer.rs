@@ -9,8 +9,13 @@ use crate::proof::{Direction, Traversal};
 /// Pool connections of `name`.
 const POOL: u64 = 16;
 
-const WRITING: Traffic =
-    Traffic { requests: REQUESTS, writes: 400, acknowledged: 399, spans: BTreeMap::new() };
+const WRITING: Traffic = Traffic {
+    asked: vec![],
+    requests: REQUESTS,
+    writes: 400,
+    acknowledged: 399,
+    spans: BTreeMap::new(),
+};
 
 /// What `customer()` shows when all is well.
 struct Graph {
@@ -111,6 +116,8 @@ fn sight_of(deployment: &Deployment, topology: &Topology, requests: u64) -> Sigh
         meshed && service.program.takes_sidecar() || service.program == Program::Gateway
     });
     let database = DatabaseSight {
+        clients: None,
+        seats_taken: None,
         statements: requests,
         peers: BTreeMap::from([(asks_from(meshed, topology), POOL)]),
         written: Some((50, 50)),

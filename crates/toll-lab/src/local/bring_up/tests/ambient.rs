@@ -151,6 +151,8 @@ impl Up {
 
 fn options(isolation: Isolation, folder: &Path, service: PathBuf, envoy: PathBuf) -> LocalOptions {
     LocalOptions {
+        certificate_lifetime: LocalOptions::CERTIFICATE_LIFETIME,
+        mongo: None,
         isolation: Some(isolation),
         service: vec![service.into()],
         load: vec!["true".into()],

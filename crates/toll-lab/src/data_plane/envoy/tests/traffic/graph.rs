@@ -29,7 +29,8 @@ fn short() -> Deployment {
 }
 
 fn meshed(deployment: Deployment, mtls: Mtls) -> Deployment {
-    let data_plane = DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls };
+    let data_plane =
+        DataPlane::Sidecar { egress: Egress::Sidecar, proxy: SidecarProxy::Envoy, mtls };
     Deployment { data_plane, ..deployment }
 }
 
@@ -173,7 +174,7 @@ impl FakeDatabase {
             *peers.entry(*peer).or_default() += 1;
         }
         let statements = self.queries.load(Ordering::Relaxed);
-        DatabaseSight { statements, peers, written: Some((0, 0)) }
+        DatabaseSight { clients: None, seats_taken: None, statements, peers, written: Some((0, 0)) }
     }
 }
 
