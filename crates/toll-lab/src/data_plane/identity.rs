@@ -54,8 +54,9 @@ impl IdentityFiles {
     }
 }
 
-/// Writes an authority and the identity of each service under `dir`, gateways and databases included, and that of the
-/// waypoint. A bare deployment has no identities.
+/// Writes an authority and the identity of each service under `dir`, gateways and databases included, and those of the
+/// waypoint and of the gateway that traffic leaves through. A bare deployment has no identities, nor have services
+/// outside of the mesh.
 ///
 /// Keys can be read by the proxies' user only; the proxies of nodes, which hold the keys of all services there, are
 /// root's. The authority's own key is forgotten.
@@ -76,8 +77,10 @@ pub(crate) fn issue_identities(
     let (certificate, issuer) =
         authority(TRUST_DOMAIN).map_err(|source| failed("the authority", source))?;
     write(&files.authority(), &certificate.pem(), owner)?;
-    let services = deployment.services.iter().map(|service| &service.name);
-    for name in services.chain(topology.waypoint.iter().map(|waypoint| &waypoint.pod)) {
+    let members = deployment.services.iter().filter(|service| service.external.is_none());
+    let names = members.map(|service| &service.name);
+    let names = names.chain(topology.waypoint.iter().map(|waypoint| &waypoint.pod));
+    for name in names.chain(topology.egress.iter().map(|gateway| &gateway.pod)) {
         let identity = leaf(name, &issuer).map_err(|e| failed(name, e))?;
         let chain = format!("{}{}", identity.certificate.pem(), certificate.pem());
         write(&files.chain(name), &chain, owner)?;
@@ -159,7 +162,7 @@ mod tests {
     use x509_parser::prelude::*;
 
     use super::*;
-    use crate::data_plane::fixture::{in_pods, on_nodes};
+    use crate::data_plane::fixture::{airline, in_pods, leaving, on_nodes, ways_out};
     use crate::deployment::{Ambient, DataPlane, Mtls, NodeProxy};
     use crate::fixture::{chain, in_mesh};
 
@@ -234,6 +237,17 @@ mod tests {
         let files = IdentityFiles::new(dir.path());
         let has = |name: &str| files.key(name).exists();
         assert_eq!(["client", "server", "waypoint", "node-1"].map(has), [true, true, true, false]);
+    }
+
+    #[test]
+    fn the_egress_gateway_has_an_identity_and_what_is_outside_of_the_mesh_has_none() {
+        let [.., (_, through_gateway)] = ways_out();
+        let mesh = leaving(airline(), through_gateway);
+        let dir = tempfile::tempdir().unwrap();
+        issue_identities(&mesh, &in_pods(&mesh, Capture::Explicit), dir.path()).unwrap();
+        let files = IdentityFiles::new(dir.path());
+        let has = |name: &str| files.key(name).exists();
+        assert_eq!(["flights", "egress", "airline-db"].map(has), [true, true, false]);
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod counters;
 mod edge;
 mod envoy;
 mod error;
+pub(crate) mod external;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod http;
@@ -37,6 +38,7 @@ pub(crate) use counters::{CallCounters, HboneCounters, ProxyCounters};
 pub use edge::ENTRY_NAME;
 pub(crate) use edge::issue_edge;
 pub(crate) use error::DataPlaneError;
+pub(crate) use external::{ExternalFiles, LAB_CLIENT, issue_external, known_as};
 pub(crate) use identity::issue_identities;
 pub(crate) use path_proof::{
     DatabaseSight, Fingerprints, Handshake, Jvm, Occupants, Outsider, Sight, Window, Wire,
