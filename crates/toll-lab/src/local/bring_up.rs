@@ -222,7 +222,7 @@ impl LocalEnvironment {
             None => of_toll(&self.options.service),
         };
         let config = self.folder.join(topology::config_name(pod));
-        let text = topology::config(&self.deployment, &self.topology, pod, service)?;
+        let text = topology::config(&self.deployment, &self.topology, &self.folder, pod, service)?;
         write(&config, &text.unwrap_or_default())?;
         command.arg("--config").arg(config);
         Ok((path, command))

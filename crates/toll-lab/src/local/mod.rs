@@ -135,7 +135,8 @@ impl LocalLab {
         let topology = topology::plan(deployment, self.isolation, 15_101..);
         let mut files = Vec::new();
         for (pod, service) in deployment.pods() {
-            let config = topology::config(deployment, &topology, &pod, service)?;
+            let config =
+                topology::config(deployment, &topology, Path::new(EXAMPLE_FOLDER), &pod, service)?;
             let config = config.map(|text| Rendered { name: topology::config_name(&pod), text });
             files.extend(config);
             if let Program::Nginx(_) = service.program {

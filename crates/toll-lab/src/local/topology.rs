@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -9,10 +10,13 @@ use super::isolation::Isolation;
 use super::{network, postgres};
 use crate::LabError;
 use crate::data_plane::{
-    Bypass, Capture, INBOUND_PORT, NodeAddresses, OUTBOUND_PORT, PROXY_MARK, PROXY_UID,
-    PodAddresses, Topology, Waypoint,
+    Bypass, Capture, EgressAddresses, ExternalFiles, INBOUND_PORT, LAB_CLIENT, NodeAddresses,
+    OUTBOUND_PORT, PROXY_MARK, PROXY_UID, PodAddresses, Topology, Waypoint, known_as,
 };
-use crate::deployment::{BuiltIn, Deployment, Program, Queries, Service};
+use crate::deployment::{
+    Airline, AirlineDatabase, AirlinePart, BuiltIn, DatabaseServer, Deployment, Egress, External,
+    Program, Queries, Service,
+};
 
 /// Where everything of `deployment` listens.
 ///
@@ -30,23 +34,37 @@ pub(crate) fn plan(
     }
 }
 
-/// Ports that the sidecars take on the loopback address: one for what comes in, one for each called service; and
-/// one for the probes of a gateway that speaks TLS.
+/// Ports that the sidecars take on the loopback address: one for what comes in, one for each called service; one for
+/// the probes of a gateway that speaks TLS; and two for the gateway that traffic leaves through and its SNI proxy.
 pub(crate) fn ports_needed(deployment: &Deployment) -> usize {
     let of_sidecar = |service: &Service| match has_sidecar(deployment, service) {
-        true => 1 + service.calls.len(),
+        true => 1 + through_sidecar(deployment, service).count(),
         false => 0,
     };
     let services = deployment.services.iter();
-    services.map(|service| of_sidecar(service) + usize::from(service.tls)).sum()
+    let of_services: usize =
+        services.map(|service| of_sidecar(service) + usize::from(service.tls)).sum();
+    of_services + if deployment.data_plane.egress_gateway().is_some() { 2 } else { 0 }
 }
 
 /// Whether each pod of `service` has a sidecar.
 pub(crate) fn has_sidecar(deployment: &Deployment, service: &Service) -> bool {
-    deployment.data_plane.has_sidecars() && service.program.takes_sidecar()
+    deployment.data_plane.has_sidecars() && service.takes_sidecar()
 }
 
-/// The pods that the data plane itself needs come behind the application's: a node's each, then the waypoint's.
+/// What `service`, which has a sidecar, calls through it.
+fn through_sidecar<'a>(
+    deployment: &'a Deployment,
+    service: &'a Service,
+) -> impl Iterator<Item = &'a String> {
+    let passes = deployment.data_plane.egress() == Some(&Egress::Bypass);
+    let is_external =
+        |name: &str| deployment.service(name).is_some_and(|callee| callee.external.is_some());
+    service.calls.iter().filter(move |callee| !(passes && is_external(callee)))
+}
+
+/// The pods that the data plane itself needs come behind the application's: a node's each, then the waypoint's or the
+/// egress gateway's.
 fn transparent(deployment: &Deployment, bypass: Bypass) -> Topology {
     let nodes = deployment.nodes.max(1);
     let pod = |(index, (pod, service)): (usize, (String, &Service))| PodAddresses {
@@ -73,7 +91,13 @@ fn transparent(deployment: &Deployment, bypass: Bypass) -> Topology {
         pods,
         nodes: (0..nodes).map(node).collect(),
         waypoint: has_waypoint.then(waypoint),
-        egress: None,
+        egress: deployment.data_plane.egress_gateway().map(|_| EgressAddresses {
+            pod: EGRESS.to_owned(),
+            ip: network::pod_ip(behind + nodes),
+            node: 0,
+            port: EGRESS_PORT,
+            sni_port: SNI_PORT,
+        }),
         load_ip: network::LOAD_IP,
         capture: Capture::Transparent(bypass),
     }
@@ -90,7 +114,7 @@ pub(crate) struct End {
     pub(crate) node: usize,
 }
 
-/// The pods of the application, then those of an ambient data plane's own proxies.
+/// The pods of the application, then those of an ambient data plane's own proxies or of the egress gateway.
 pub(crate) fn ends(deployment: &Deployment, topology: &Topology) -> Vec<End> {
     let of_pod = |pod: &PodAddresses| End { pod: pod.pod.clone(), ip: pod.ip, node: pod.node };
     let of_node = |(node, proxy): (usize, &NodeAddresses)| End {
@@ -102,12 +126,24 @@ pub(crate) fn ends(deployment: &Deployment, topology: &Topology) -> Vec<End> {
         |proxy: &Waypoint| End { pod: proxy.pod.clone(), ip: proxy.ip, node: proxy.node };
     let is_ambient = deployment.data_plane.ambient().is_some();
     let nodes = topology.nodes.iter().enumerate().filter(|_| is_ambient);
+    let of_egress = |gateway: &EgressAddresses| End {
+        pod: gateway.pod.clone(),
+        ip: gateway.ip,
+        node: gateway.node,
+    };
     let pods = topology.pods.iter().map(of_pod);
-    pods.chain(nodes.map(of_node)).chain(topology.waypoint.iter().map(of_waypoint)).collect()
+    let of_ambient = nodes.map(of_node).chain(topology.waypoint.iter().map(of_waypoint));
+    pods.chain(of_ambient).chain(topology.egress.iter().map(of_egress)).collect()
 }
 
 /// Name of the waypoint's pod.
 const WAYPOINT: &str = "waypoint";
+/// Name of the egress gateway's pod.
+const EGRESS: &str = "egress";
+/// Where the egress gateway listens: the port at which Istio's gateways take TLS that they route by SNI.
+const EGRESS_PORT: u16 = 15443;
+/// Where the SNI proxy beside it listens, as in Istio's task on wildcard hosts.
+const SNI_PORT: u16 = 18443;
 /// Where a gateway that speaks TLS takes plaintext from inside of its pod; Istio's gateways have their status there.
 const PROBE_PORT: u16 = 15021;
 
@@ -125,19 +161,25 @@ fn explicit(deployment: &Deployment, mut free: impl Iterator<Item = u16>) -> Top
             app_port: service.port,
             outbound_port: OUTBOUND_PORT,
             inbound_port: if meshed { next() } else { service.port },
-            calls: service
-                .calls
-                .iter()
+            calls: through_sidecar(deployment, service)
                 .filter(|_| meshed)
                 .map(|callee| (callee.clone(), SocketAddrV4::new(Ipv4Addr::LOCALHOST, next())))
                 .collect(),
         }
     };
+    let pods = deployment.pods().into_iter().map(&mut pod).collect();
+    let egress = deployment.data_plane.egress_gateway().map(|_| EgressAddresses {
+        pod: EGRESS.to_owned(),
+        ip: Ipv4Addr::LOCALHOST,
+        node: 0,
+        port: next(),
+        sni_port: next(),
+    });
     Topology {
-        pods: deployment.pods().into_iter().map(&mut pod).collect(),
+        pods,
         nodes: vec![NodeAddresses { name: "node-1".to_owned(), ip: Ipv4Addr::LOCALHOST }],
         waypoint: None,
-        egress: None,
+        egress,
         load_ip: Ipv4Addr::LOCALHOST,
         capture: Capture::Explicit,
     }
@@ -278,18 +320,66 @@ struct PetclinicConfig<'a> {
     metrics: Option<SocketAddrV4>,
 }
 
+/// The configuration file of a part of the airline.
+#[derive(Debug, Serialize)]
+struct AirlineConfig<'a> {
+    name: &'a str,
+    listen: SocketAddrV4,
+    work_us: u64,
+    calls: Vec<AirlineCallConfig>,
+    airline: PartConfig<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct AirlineCallConfig {
+    part: AirlinePart,
+    #[serde(flatten)]
+    call: CallConfig,
+}
+
+#[derive(Debug, Serialize)]
+struct PartConfig<'a> {
+    part: AirlinePart,
+    database: Option<ExternalDatabaseConfig<'a>>,
+}
+
+/// How a database outside of the mesh is reached and known, and as whom.
+#[derive(Debug, Serialize)]
+struct ExternalDatabaseConfig<'a> {
+    service: &'a str,
+    kind: DatabaseServer,
+    host: &'a str,
+    address: SocketAddrV4,
+    connections: u32,
+    authority: PathBuf,
+    certificate: PathBuf,
+    key: PathBuf,
+    identity: PathBuf,
+}
+
+/// What the airline's database is filled with and looked at by.
+#[derive(Debug, Serialize)]
+struct InventoryConfig<'a> {
+    database: ExternalDatabaseConfig<'a>,
+    flights: u32,
+    seats: u32,
+    customers: u32,
+}
+
 /// Name of the file that holds [`config`].
 pub(crate) fn config_name(pod: &str) -> String {
     format!("{pod}.service.json")
 }
 
-/// The configuration of what plays `service` in `pod`, JSON; none when it is not toll's.
+/// The configuration of what plays `service` in `pod`, JSON; none when it is not toll's. `dir` is the folder of the
+/// environment, which holds the certificates.
 ///
 /// # Errors
 /// When it calls a service that is not there.
 pub(crate) fn config(
     deployment: &Deployment,
     topology: &Topology,
+    dir: &Path,
     pod: &str,
     service: &Service,
 ) -> Result<Option<String>, LabError> {
@@ -298,14 +388,112 @@ pub(crate) fn config(
             service_config(deployment, topology, pod, (service, behaviour)).map(Some)
         }
         Program::Petclinic(_) => petclinic_config(deployment, topology, pod, service).map(Some),
+        Program::Airline(airline) => {
+            airline_config((deployment, topology, dir), pod, (service, airline)).map(Some)
+        }
         Program::Command(_)
         | Program::Gateway
         | Program::Postgres(_)
         | Program::Nginx(_)
-        | Program::Airline(_)
         | Program::AirlineDatabase(_)
         | Program::Collector => Ok(None),
     }
+}
+
+/// A deployment, where it is, and the environment's folder.
+type Placed<'a> = (&'a Deployment, &'a Topology, &'a Path);
+
+fn airline_config(
+    placed: Placed<'_>,
+    pod: &str,
+    (service, airline): (&Service, &Airline),
+) -> Result<String, LabError> {
+    let (deployment, topology, _) = placed;
+    let calls = http_calls(deployment, topology, pod, service)?;
+    Ok(json(&AirlineConfig {
+        name: &service.name,
+        listen: SocketAddrV4::new(listen_ip(topology.capture), service.port),
+        work_us: whole(airline.work.as_micros()),
+        calls: calls.into_iter().filter_map(|call| to_part(deployment, call)).collect(),
+        airline: PartConfig {
+            part: airline.part,
+            database: asked_database(placed, pod, service, airline.connections)?,
+        },
+    }))
+}
+
+/// Parts of the airline know each other by what they do; it calls nobody else.
+fn to_part(deployment: &Deployment, call: CallConfig) -> Option<AirlineCallConfig> {
+    match deployment.service(&call.service)?.program {
+        Program::Airline(Airline { part, .. }) => Some(AirlineCallConfig { part, call }),
+        _ => None,
+    }
+}
+
+/// The airline's database as `pod` reaches it; none for a part that does not call it.
+fn asked_database<'a>(
+    (deployment, topology, dir): Placed<'a>,
+    pod: &str,
+    service: &Service,
+    connections: u32,
+) -> Result<Option<ExternalDatabaseConfig<'a>>, LabError> {
+    let mut called = service.calls.iter().filter_map(|callee| airline_database(deployment, callee));
+    let Some(database) = called.next() else { return Ok(None) };
+    let address = call_addresses(topology, pod, &database.0.name)?[0];
+    let client = (service.name.as_str(), connections);
+    Ok(Some(external_database(topology, dir, database, address, client)))
+}
+
+/// A database of the airline that is outside of the mesh.
+type AirlineServer<'a> = (&'a Service, &'a AirlineDatabase, &'a External);
+
+fn airline_database<'a>(deployment: &'a Deployment, name: &str) -> Option<AirlineServer<'a>> {
+    let service = deployment.service(name)?;
+    match (&service.program, &service.external) {
+        (Program::AirlineDatabase(database), Some(external)) => Some((service, database, external)),
+        _ => None,
+    }
+}
+
+fn external_database<'a>(
+    topology: &Topology,
+    dir: &Path,
+    (service, database, external): AirlineServer<'a>,
+    address: SocketAddrV4,
+    (client, connections): (&str, u32),
+) -> ExternalDatabaseConfig<'a> {
+    let files = ExternalFiles::new(dir);
+    ExternalDatabaseConfig {
+        service: &service.name,
+        kind: database.server,
+        host: known_as(external, topology.capture),
+        address,
+        connections,
+        authority: files.authority(),
+        certificate: files.chain(client),
+        key: files.key(client),
+        identity: files.identity(client),
+    }
+}
+
+/// The configuration of the commands that fill the airline's database `name` and look into it, JSON. They come as the
+/// lab, past all proxies, by one connection; none where there is no such database.
+pub(crate) fn inventory_config(
+    deployment: &Deployment,
+    topology: &Topology,
+    dir: &Path,
+    name: &str,
+) -> Option<String> {
+    let server = airline_database(deployment, name)?;
+    let (service, inventory, _) = server;
+    let pod = topology.pods.iter().find(|pod| pod.service == service.name)?;
+    let address = SocketAddrV4::new(pod.ip, pod.app_port);
+    Some(json(&InventoryConfig {
+        database: external_database(topology, dir, server, address, (LAB_CLIENT, 1)),
+        flights: inventory.flights,
+        seats: inventory.seats,
+        customers: inventory.customers,
+    }))
 }
 
 fn petclinic_config(
@@ -404,7 +592,9 @@ fn whole(duration: u128) -> u64 {
 mod tests {
     use super::*;
     use crate::Metrics;
-    use crate::data_plane::fixture::{customer, with_replicas};
+    use crate::data_plane::fixture::{
+        airline, customer, leaving, on_postgres, ways_out, with_replicas,
+    };
     use crate::fixture::{chain, in_mesh, petclinic};
 
     #[test]
@@ -539,12 +729,94 @@ mod tests {
         assert!(matches!(error, LabError::UnknownService(name) if name == "nobody"));
     }
 
+    fn in_case(name: &str) -> Deployment {
+        let (_, egress) = ways_out().into_iter().find(|(case, _)| *case == name).unwrap();
+        leaving(airline(), egress)
+    }
+
+    #[test]
+    fn the_egress_gateway_has_a_pod_behind_the_applications() {
+        let mesh = in_case("gateway");
+        let topology = plan(&mesh, Isolation::Pods, []);
+        let egress = topology.egress.clone().unwrap();
+        assert_eq!((egress.port, egress.sni_port), (15443, 18443));
+        let ends = ends(&mesh, &topology);
+        let last = ends.last().unwrap();
+        assert_eq!((last.pod.as_str(), last.ip), ("egress", egress.ip));
+        assert!(ends[..5].iter().all(|end| end.ip != egress.ip));
+        for without in ["bypass", "sidecar"] {
+            assert_eq!(plan(&in_case(without), Isolation::Pods, []).egress, None);
+        }
+    }
+
+    #[test]
+    fn without_namespaces_the_gateway_takes_two_ports_and_who_bypasses_is_given_the_database_itself()
+     {
+        let asked = |name: &str| {
+            let mesh = in_case(name);
+            let needed = ports_needed(&mesh);
+            let free = (20_001..).take(needed);
+            let topology = plan(&mesh, Isolation::Loopback, free);
+            let ports = call_addresses(&topology, "flights", "airline-db").unwrap();
+            (needed, ports == [local(27017)], topology.egress.is_some())
+        };
+        // Each of four pods has a port for what comes in, and there are five calls to each other, three to the database.
+        assert_eq!(asked("bypass"), (4 + 5, true, false));
+        assert_eq!(asked("sidecar"), (4 + 5 + 3, false, false));
+        assert_eq!(asked("gateway-sni"), (4 + 5 + 3 + 2, false, true));
+    }
+
+    #[test]
+    fn a_part_of_the_airline_is_told_whom_to_call_and_how_it_knows_the_database() {
+        insta::assert_snapshot!(config_of(&airline(), "bookings"));
+    }
+
+    #[test]
+    fn a_part_of_the_airline_without_a_database_is_told_of_none() {
+        let config: serde_json::Value =
+            serde_json::from_str(&config_of(&airline(), "web")).unwrap();
+        assert_eq!(config["airline"], serde_json::json!({"part": "web", "database": null}));
+        assert_eq!(config["calls"][1]["part"], "bookings");
+    }
+
+    #[test]
+    fn parts_of_the_airline_are_told_the_same_in_all_cases() {
+        for (name, egress) in ways_out() {
+            let mesh = leaving(airline(), egress);
+            assert_eq!(config_of(&mesh, "bookings"), config_of(&airline(), "bookings"), "{name}");
+        }
+    }
+
+    #[test]
+    fn without_namespaces_the_database_is_known_as_localhost() {
+        let topology = plan(&airline(), Isolation::Loopback, []);
+        let deployment = airline();
+        let dir = Path::new("x");
+        let config = config(&deployment, &topology, dir, "flights", &deployment.services[1]);
+        let config: serde_json::Value = serde_json::from_str(&config.unwrap().unwrap()).unwrap();
+        let database = &config["airline"]["database"];
+        assert_eq!(
+            (&database["host"], &database["address"]),
+            (&"localhost".into(), &"127.0.0.1:27017".into())
+        );
+    }
+
+    #[test]
+    fn the_inventory_is_made_and_looked_at_by_the_lab_past_all_proxies() {
+        let mesh = on_postgres(in_case("gateway-sni"));
+        let topology = plan(&mesh, Isolation::Pods, []);
+        let told = |name| inventory_config(&mesh, &topology, Path::new("/run/toll/lab"), name);
+        insta::assert_snapshot!(told("airline-db").unwrap());
+        assert_eq!(told("flights"), None);
+    }
+
     /// In pods.
     fn config_of(deployment: &Deployment, pod: &str) -> String {
         let topology = plan(deployment, Isolation::Pods, []);
         let pods = deployment.pods();
         let (_, service) = pods.iter().find(|(name, _)| name == pod).unwrap();
-        config(deployment, &topology, pod, service).unwrap().unwrap()
+        let dir = Path::new("/run/toll/lab");
+        config(deployment, &topology, dir, pod, service).unwrap().unwrap()
     }
 
     fn local(port: u16) -> SocketAddrV4 {
