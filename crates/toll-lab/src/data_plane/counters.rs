@@ -19,6 +19,10 @@ pub(crate) struct ProxyCounters {
     pub hbone: BTreeMap<String, HboneCounters>,
     /// What was sent over HBONE, by the name of the service (or waypoint) that took it: each request is a stream.
     pub tunnels: BTreeMap<String, CallCounters>,
+    /// Of a sidecar: connections to addresses that the mesh does not know, which it passes on as they are.
+    pub passthrough: CallCounters,
+    /// Of an egress gateway: what came to it on its way out of the mesh.
+    pub egress: EgressCounters,
 }
 
 impl ProxyCounters {
@@ -51,6 +55,21 @@ pub(crate) struct HboneCounters {
     pub no_certificate: u64,
     /// Connections that came in as plaintext and were passed on.
     pub plaintext: u64,
+}
+
+/// Counters of what an egress gateway took, for all external services together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct EgressCounters {
+    /// Connections that were for a host that it lets out, those included that then showed no certificate.
+    pub connections: u64,
+    /// Bytes that came over them; of mTLS, what was inside.
+    pub received_bytes: u64,
+    /// Handshakes of the mesh's mTLS that succeeded; none where it takes plaintext, whose inside may be TLS.
+    pub handshakes: u64,
+    /// Peers whose certificate was not of the mesh.
+    pub wrong_identity: u64,
+    /// Peers that showed no certificate, or broke off.
+    pub no_certificate: u64,
 }
 
 /// Counters of connections that came in and whose bytes are passed on unread.

@@ -99,7 +99,7 @@ pub(crate) enum Handshake {
 pub(crate) struct Fingerprints {
     /// By the external service's name.
     pub servers: BTreeMap<String, String>,
-    /// By the name of the calling service.
+    /// By the name of the calling service; the lab's own, with which it looks into databases, as `toll`.
     pub clients: BTreeMap<String, String>,
 }
 
@@ -151,6 +151,8 @@ pub(crate) struct Window<'a> {
     pub after: &'a Sight,
     /// What the collector got between the two sights; none without one.
     pub spans: Option<&'a SpanWindow>,
+    /// The certificates of external services and their callers; none where no service is external.
+    pub issued: Option<&'a Fingerprints>,
 }
 
 impl Window<'_> {
@@ -212,8 +214,9 @@ impl Window<'_> {
 
 /// Proves that every request went through the sidecars of all services in its path, over mTLS between them.
 ///
-/// `plaintext` tells what became of plaintext from outside of the mesh to the pods behind the entry, by pod.
-pub(crate) fn prove_sidecars(seen: &Window<'_>, plaintext: &BTreeMap<String, Plaintext>) -> Proof {
+/// `outsider` tells what became of probes from outside of the mesh to the pods behind the entry, and to the egress
+/// gateway.
+pub(crate) fn prove_sidecars(seen: &Window<'_>, topology: &Topology, outsider: &Outsider) -> Proof {
     let expected = Expected::new(seen);
     let traces = Traces::judge(seen, sidecar::hop_claims);
     let databases = Databases::behind_sidecars(seen, &expected);
@@ -233,7 +236,7 @@ pub(crate) fn prove_sidecars(seen: &Window<'_>, plaintext: &BTreeMap<String, Pla
     claims.extend(databases.claims());
     let (carried, unread) = wire::no_hbone(seen);
     claims.extend(carried);
-    claims.extend(sidecar::plaintext_claims(seen.deployment, plaintext));
+    claims.extend(sidecar::plaintext_claims(seen.deployment, &outsider.plaintext));
     let left_out = [traces.left_out, not_asked, databases.left_out(), uncrossed, unread].concat();
     Proof { claims, left_out, traversals, spans: None }
 }
@@ -281,6 +284,9 @@ pub(crate) struct Outsider {
     pub plaintext: BTreeMap<String, Plaintext>,
     /// TLS without a certificate to the port of HBONE.
     pub uncertified: BTreeMap<String, Plaintext>,
+    /// TLS without a certificate to the egress gateway, with the SNI that sidecars send it; none where it takes
+    /// no mTLS or there is none.
+    pub egress: Option<Plaintext>,
 }
 
 /// Proves that no plaintext left a pod, and that every request went through the node proxies, in HBONE between

@@ -53,6 +53,7 @@ impl LocalEnvironment {
             before: &open.before,
             after: &after,
             spans: spans.as_ref(),
+            issued: None,
         };
         Ok(match &self.deployment.data_plane {
             DataPlane::Bare => prove_bare(&window, &self.topology),
@@ -63,7 +64,7 @@ impl LocalEnvironment {
             DataPlane::Ambient(ambient) => {
                 prove_ambient(&window, &self.topology, ambient, &open.outsider)
             }
-            DataPlane::Sidecar { .. } => prove_sidecars(&window, &open.outsider.plaintext),
+            DataPlane::Sidecar { .. } => prove_sidecars(&window, &self.topology, &open.outsider),
         })
     }
 

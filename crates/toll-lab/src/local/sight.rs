@@ -111,7 +111,7 @@ impl LocalEnvironment {
         let mut plaintext = self.ask_from_outside(&databases, Speech::Postgres)?;
         plaintext.extend(self.ask_from_outside(&others, Speech::Request)?);
         let uncertified = self.ask_from_outside(&self.hbone_targets(), Speech::Tls)?;
-        Ok(Outsider { plaintext, uncertified })
+        Ok(Outsider { plaintext, uncertified, egress: None })
     }
 
     /// Databases and others, which are asked in other words. The entry's pods answer plaintext by design.

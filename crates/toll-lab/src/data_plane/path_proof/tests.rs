@@ -98,8 +98,9 @@ impl Sidecars {
 
     fn proof(&self) -> Proof {
         let (deployment, before, after) = (&self.deployment, &self.before, &self.after);
-        let window = Window { deployment, traffic: &TRAFFIC, before, after, spans: None };
-        prove_sidecars(&window, &self.plaintext)
+        let window =
+            Window { deployment, traffic: &TRAFFIC, before, after, spans: None, issued: None };
+        prove_sidecars(&window, &pods(), &plaintext_to(&self.plaintext))
     }
 
     fn failed(&self) -> Vec<String> {
@@ -131,6 +132,11 @@ fn sidecar_walk(requests: u64) -> Walk {
         }],
     });
     Walk { server: Some("istio-envoy".into()), report: serde_json::from_value(report).unwrap() }
+}
+
+/// Probes from outside of the mesh that spoke plaintext only.
+fn plaintext_to(pods: &BTreeMap<String, Plaintext>) -> Outsider {
+    Outsider { plaintext: pods.clone(), ..Outsider::default() }
 }
 
 fn failed(proof: &Proof) -> Vec<String> {
@@ -398,7 +404,8 @@ impl Alone {
 
     fn proof(&self) -> Proof {
         let (deployment, before, after) = (&self.deployment, &self.before, &self.after);
-        let window = Window { deployment, traffic: &TRAFFIC, before, after, spans: None };
+        let window =
+            Window { deployment, traffic: &TRAFFIC, before, after, spans: None, issued: None };
         prove_bare(&window, &self.topology)
     }
 

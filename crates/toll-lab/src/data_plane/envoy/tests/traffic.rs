@@ -15,7 +15,7 @@ mod graph;
 
 use crate::Reading;
 use crate::data_plane::{
-    Plaintext, ProxyCounters, Sight, Walk, Window, counters, prove_sidecars, ready,
+    Outsider, Plaintext, ProxyCounters, Sight, Walk, Window, counters, prove_sidecars, ready,
 };
 use crate::proof::{Proof, Traffic};
 
@@ -117,9 +117,16 @@ impl Mesh {
             get(self.front(1), "").map_or(Plaintext::Closed, |_| Plaintext::Answered(200));
         let deployment = &self.deployment;
         let traffic = Traffic { requests, ..Traffic::default() };
-        let window =
-            Window { deployment, traffic: &traffic, before: &before, after: &after, spans: None };
-        prove_sidecars(&window, &BTreeMap::from([("server".to_owned(), plaintext)]))
+        let window = Window {
+            deployment,
+            traffic: &traffic,
+            before: &before,
+            after: &after,
+            spans: None,
+            issued: None,
+        };
+        let plaintext = BTreeMap::from([("server".to_owned(), plaintext)]);
+        prove_sidecars(&window, &self.topology, &Outsider { plaintext, ..Outsider::default() })
     }
 
     fn walk(&self) -> Walk {

@@ -77,7 +77,8 @@ impl Traced {
 
     fn proof(&self) -> Proof {
         let Self { deployment, traffic, before, after, spans } = self;
-        let window = Window { deployment, traffic, before, after, spans: spans.as_ref() };
+        let window =
+            Window { deployment, traffic, before, after, spans: spans.as_ref(), issued: None };
         let capture = Capture::Transparent(Bypass::Uid(1337));
         let topology = in_pods(deployment, capture);
         match deployment.data_plane {

@@ -58,6 +58,7 @@ impl Seen {
         };
         Self {
             outsider: Outsider {
+                egress: None,
                 plaintext: captured(outcome),
                 uncertified: captured(Plaintext::Closed),
             },
@@ -87,7 +88,8 @@ impl Seen {
 
     fn proof(&self) -> Proof {
         let Self { deployment, before, after, .. } = self;
-        let window = Window { deployment, traffic: &TRAFFIC, before, after, spans: None };
+        let window =
+            Window { deployment, traffic: &TRAFFIC, before, after, spans: None, issued: None };
         let ambient = deployment.data_plane.ambient().unwrap();
         prove_ambient(&window, &self.topology, ambient, &self.outsider)
     }

@@ -90,11 +90,11 @@ impl Graph {
 
     fn proof(&self) -> Proof {
         let Self { deployment, traffic, before, after, .. } = self;
-        let window = Window { deployment, traffic, before, after, spans: None };
+        let window = Window { deployment, traffic, before, after, spans: None, issued: None };
         match deployment.data_plane {
             DataPlane::Bare | DataPlane::Agent(_) => prove_bare(&window, &self.topology),
             DataPlane::Sidecar { .. } | DataPlane::Ambient(_) => {
-                prove_sidecars(&window, &self.plaintext)
+                prove_sidecars(&window, &self.topology, &plaintext_to(&self.plaintext))
             }
         }
     }

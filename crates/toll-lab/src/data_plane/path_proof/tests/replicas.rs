@@ -36,10 +36,11 @@ impl Ninety {
     fn proof(&self) -> Proof {
         let Self { deployment, before, after, .. } = self;
         let traffic = Traffic { requests: 90 * 20, ..Traffic::default() };
-        let window = Window { deployment, traffic: &traffic, before, after, spans: None };
+        let window =
+            Window { deployment, traffic: &traffic, before, after, spans: None, issued: None };
         match deployment.data_plane {
             DataPlane::Bare => prove_bare(&window, &self.topology),
-            _ => prove_sidecars(&window, &self.plaintext),
+            _ => prove_sidecars(&window, &self.topology, &plaintext_to(&self.plaintext)),
         }
     }
 

@@ -85,12 +85,23 @@ impl Graph {
         let after = self.sight(self.walk(), counters);
         let traffic = Traffic { requests: REQUESTS, ..Traffic::default() };
         let deployment = &self.deployment;
-        let window =
-            Window { deployment, traffic: &traffic, before: &before, after: &after, spans: None };
+        let window = Window {
+            deployment,
+            traffic: &traffic,
+            before: &before,
+            after: &after,
+            spans: None,
+            issued: None,
+        };
         match deployment.data_plane {
             DataPlane::Bare | DataPlane::Agent(_) => prove_bare(&window, &as_seen(&self.topology)),
             DataPlane::Sidecar { .. } | DataPlane::Ambient(_) => {
-                prove_sidecars(&window, &self.plaintext())
+                let plaintext = self.plaintext();
+                prove_sidecars(
+                    &window,
+                    &self.topology,
+                    &Outsider { plaintext, ..Outsider::default() },
+                )
             }
         }
     }
