@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::uri::{Authority, PathAndQuery};
+use rustls::pki_types::ServerName;
 
 const EXAMPLES: &str = r#"Examples:
   toll-service --config client.json
@@ -27,12 +28,18 @@ const PROBE_EXAMPLES: &str = r#"Examples:
   toll-service probe --connect 10.77.0.3:15006 --host server:9999 --timeout-ms 500
   toll-service probe --connect 10.77.0.6:5432 --speak postgres
   toll-service probe --connect 10.77.0.2:15008 --connect 10.77.0.3:15008 --speak tls
+  toll-service probe --connect 10.77.0.6:27017 --speak tls --server-name db.airline.example \
+    --authority ca.crt --certificate flights.crt --key flights.key
 
 Prints one line for each --connect, in the same order:
   {"outcome":"answered","status":200,"headers":{"content-length":"5"},"body":"hello"}
   {"outcome":"answered","body":"N"}
   {"outcome":"refused","message":"connection refused"}
-Outcomes: answered, refused, reset, closed, timeout, unreachable, garbled. All of them exit with 0."#;
+  {"outcome":"established","server":"<SHA-256 of its certificate>","protocol":"TLSv1.3"}
+  {"outcome":"untrusted","message":"certificate expired"}
+Outcomes: answered, established, untrusted, refused, reset, closed, timeout, unreachable, garbled. All of them exit
+with 0. `untrusted` is for what the probe itself has against the server's certificate: certificate expired,
+certificate not valid yet, certificate of another name, unknown issuer, or another reason in full."#;
 
 const QUERY_EXAMPLES: &str = r#"Example:
   toll-service query --socket /run/postgresql --user postgres --database toll \
@@ -105,6 +112,22 @@ pub(crate) struct Probe {
     /// Another header; may be given more than once
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header)]
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// With --speak tls: no HTTP/2 but a whole handshake with the server of this name, to the point where it has
+    /// taken the certificate that it was shown, or not
+    #[arg(long, value_name = "HOST", requires = "authority", requires = "speak", value_parser = server_name)]
+    pub(crate) server_name: Option<ServerName<'static>>,
+    /// PEM of the certificates that vouch for the server
+    #[arg(long, value_name = "FILE", requires = "server_name")]
+    pub(crate) authority: Option<PathBuf>,
+    /// PEM of the certificate to show, and its chain
+    #[arg(long, value_name = "FILE", requires = "key", requires = "server_name")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// PEM of the certificate's key
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub(crate) key: Option<PathBuf>,
+    /// Protocol to offer inside of TLS, for instance `postgresql`; may be given more than once
+    #[arg(long, value_name = "NAME", requires = "server_name")]
+    pub(crate) alpn: Vec<String>,
 }
 
 /// The protocol of a probe.
@@ -159,6 +182,10 @@ fn address_with_port(text: &str) -> Result<Authority, String> {
         Some(_) => Ok(address),
         None => Err("the port is missing".into()),
     }
+}
+
+fn server_name(text: &str) -> Result<ServerName<'static>, String> {
+    ServerName::try_from(text.to_owned()).map_err(|why| why.to_string())
 }
 
 fn milliseconds(text: &str) -> Result<Duration, std::num::ParseIntError> {

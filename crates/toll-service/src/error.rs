@@ -21,6 +21,10 @@ pub(crate) enum Error {
     Sql { number: usize, source: tokio_postgres::Error },
     #[error("cannot understand the targets on the first line: {0}")]
     TargetsInvalid(#[source] serde_json::Error),
+    #[error("cannot read certificates or a key in {}: {source}", path.display())]
+    PemUnreadable { path: PathBuf, source: rustls::pki_types::pem::Error },
+    #[error("cannot use these certificates and this key for TLS: {0}")]
+    PemsUnusable(#[source] rustls::Error),
 }
 
 impl Error {
@@ -40,6 +44,10 @@ impl Error {
                     .into(),
             ),
             Self::Sql { .. } => None,
+            Self::PemUnreadable { .. } => Some("give a readable PEM file".into()),
+            Self::PemsUnusable(_) => {
+                Some("give a certificate and the key that belongs to it".into())
+            }
             Self::TargetsInvalid(_) => Some("`toll-service scrape --help` shows valid ones".into()),
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Turns a configuration into a server that burns a set CPU time for each request, calls its neighbours, asks its
 //! PostgreSQL database and answers. On request it reports the path that a request took as the applications saw
-//! it. Two more commands each ask one thing and end: how a request in plain HTTP or a first message to a
-//! database or over TLS ends, and what a database answers over its own socket. A third looks at Prometheus endpoints
+//! it. Two more commands each ask one thing and end: how a request in plain HTTP, a first message to a
+//! database or over TLS, or a whole TLS handshake ends, and what a database answers over its own socket. A third looks at Prometheus endpoints
 //! as often as it is told to. It counts requests but times none, and all it knows of proxies is the headers by which
 //! they show themselves.
 #![deny(missing_docs)]
@@ -15,6 +15,7 @@ mod config;
 mod database;
 mod error;
 mod exposition;
+mod handshake;
 mod path_report;
 mod probe;
 mod query;

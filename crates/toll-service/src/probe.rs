@@ -1,5 +1,5 @@
-//! Turns one plain HTTP/1.1 GET, or the first message of another client, into how it ended, at each of several
-//! addresses at the same time. Judges nothing: a refusal can be the right outcome.
+//! Turns one plain HTTP/1.1 GET, the first message of another client, or a whole TLS handshake into how it ended, at
+//! each of several addresses at the same time. Judges nothing: a refusal can be the right outcome.
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -20,6 +20,7 @@ use tokio::time::timeout;
 
 use crate::command_line::{Probe, Speak};
 use crate::error::Error;
+use crate::handshake::{self, Acquaintance, Established};
 use crate::path_report::as_text;
 use crate::stranger;
 
@@ -39,6 +40,10 @@ pub(crate) enum Outcome {
         head: Option<Head>,
         body: String,
     },
+    /// TLS, with certificates that both ends took.
+    Established { server: String, protocol: &'static str },
+    /// The server's certificate is not one that the probe takes.
+    Untrusted { message: String },
     /// Nobody listens.
     Refused { message: String },
     /// The other end broke the connection.
@@ -65,13 +70,20 @@ pub(crate) struct Head {
 /// # Errors
 /// [`Error::Threads`]; all that the other end does is an outcome.
 pub(crate) fn ask(probe: Probe) -> Result<Vec<Outcome>, Error> {
+    let question = Arc::new(Question { acquaintance: Acquaintance::of(&probe)?, probe });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    Ok(runtime.map_err(Error::Threads)?.block_on(outcomes(Arc::new(probe))))
+    Ok(runtime.map_err(Error::Threads)?.block_on(outcomes(question)))
 }
 
-async fn outcomes(probe: Arc<Probe>) -> Vec<Outcome> {
-    let ask = |to: &Authority| tokio::spawn(outcome(Arc::clone(&probe), to.clone()));
-    let asked: Vec<_> = probe.connect.iter().map(ask).collect();
+/// What is to be asked of each address.
+struct Question {
+    probe: Probe,
+    acquaintance: Option<Acquaintance>,
+}
+
+async fn outcomes(question: Arc<Question>) -> Vec<Outcome> {
+    let ask = |to: &Authority| tokio::spawn(outcome(Arc::clone(&question), to.clone()));
+    let asked: Vec<_> = question.probe.connect.iter().map(ask).collect();
     let mut outcomes = Vec::new();
     for answer in asked {
         outcomes.push(answer.await.expect("a probe neither panics nor is cancelled"));
@@ -79,22 +91,24 @@ async fn outcomes(probe: Arc<Probe>) -> Vec<Outcome> {
     outcomes
 }
 
-async fn outcome(probe: Arc<Probe>, to: Authority) -> Outcome {
-    match timeout(probe.timeout_ms, answer(&probe, &to)).await {
+async fn outcome(question: Arc<Question>, to: Authority) -> Outcome {
+    let limit = question.probe.timeout_ms;
+    match timeout(limit, answer(&question, &to)).await {
         Ok(Ok(answered)) => answered,
         Ok(Err(failure)) => failure.into(),
-        Err(_) => Outcome::Timeout {
-            message: format!("no answer within {} ms", probe.timeout_ms.as_millis()),
-        },
+        Err(_) => {
+            Outcome::Timeout { message: format!("no answer within {} ms", limit.as_millis()) }
+        }
     }
 }
 
-async fn answer(probe: &Probe, to: &Authority) -> Result<Outcome, Failure> {
+async fn answer(question: &Question, to: &Authority) -> Result<Outcome, Failure> {
     let stream = TcpStream::connect(to.as_str()).await?;
-    match probe.speak {
-        Speak::Http => over_http(stream, probe, to).await,
-        Speak::Postgres => over_postgres(stream).await,
-        Speak::Tls => over_tls(stream).await,
+    match (question.probe.speak, &question.acquaintance) {
+        (Speak::Http, _) => over_http(stream, &question.probe, to).await,
+        (Speak::Postgres, _) => over_postgres(stream).await,
+        (Speak::Tls, Some(acquaintance)) => over_mutual_tls(stream, acquaintance).await,
+        (Speak::Tls, None) => over_tls(stream).await,
     }
 }
 
@@ -111,6 +125,11 @@ async fn over_tls(stream: TcpStream) -> Result<Outcome, Failure> {
     stream.write_all(HTTP2_BEGINS).await?;
     stream.read_u8().await?;
     Ok(Outcome::Answered { head: None, body: String::new() })
+}
+
+async fn over_mutual_tls(stream: TcpStream, with: &Acquaintance) -> Result<Outcome, Failure> {
+    let Established { server, protocol } = with.make(stream).await?;
+    Ok(Outcome::Established { server, protocol })
 }
 
 async fn over_http(stream: TcpStream, probe: &Probe, to: &Authority) -> Result<Outcome, Failure> {
@@ -157,6 +176,9 @@ impl From<Failure> for Outcome {
 
 fn from_io(error: &io::Error) -> Outcome {
     use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, TimedOut, UnexpectedEof};
+    if let Some(message) = stranger::cause(error).and_then(handshake::distrust) {
+        return Outcome::Untrusted { message };
+    }
     let message = error.to_string();
     match error.kind() {
         // An alert of TLS ends a connection in due form.

@@ -32,7 +32,8 @@ pub(crate) fn is_tls(error: &io::Error) -> bool {
     cause(error).is_some()
 }
 
-fn cause(error: &io::Error) -> Option<&Error> {
+/// What TLS has against the stream.
+pub(crate) fn cause(error: &io::Error) -> Option<&Error> {
     error.get_ref()?.downcast_ref()
 }
 
