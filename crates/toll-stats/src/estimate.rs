@@ -57,6 +57,11 @@ impl Estimate {
         (self.high - self.low) / 2.0
     }
 
+    /// What a ratio says of the change: -0.1, ten per cent less, for 0.9.
+    pub fn change_of_ratio(self) -> Self {
+        self.map(|ratio| ratio - 1.0)
+    }
+
     pub(crate) fn map(self, f: impl Fn(f64) -> f64) -> Self {
         Self { value: f(self.value), low: f(self.low), high: f(self.high), ..self }
     }

@@ -20,8 +20,8 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// `client`, `client sidecar`, `nginx (90 pods)`, `nginx sidecars (90)`, `node-1 proxy`, `load generator`, `toll`,
-    /// `unattributed`.
+    /// `client`, `client sidecar`, `nginx (90 pods)`, `nginx sidecars (90)`, `node-1 proxy`, `egress gateway`,
+    /// `egress SNI proxy`, `load generator`, `toll`, `unattributed`.
     pub fn label(&self) -> String {
         match self {
             Self::Unattributed => "unattributed".into(),
@@ -39,8 +39,8 @@ impl Owner {
         }
     }
 
-    /// `application`, `sidecar`, `node_proxy`, `waypoint`, `gateway`, `database`, `collector`, `load_generator`,
-    /// `harness`, `unattributed`.
+    /// `application`, `sidecar`, `node_proxy`, `waypoint`, `gateway`, `egress_gateway`, `sni_proxy`, `database`,
+    /// `collector`, `load_generator`, `harness`, `unattributed`.
     pub fn role(&self) -> &'static str {
         match self {
             Self::Unattributed => "unattributed",

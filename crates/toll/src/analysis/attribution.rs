@@ -10,8 +10,16 @@ use super::summary::Arms;
 use crate::store::TrialRecord;
 
 /// Who pays, in the order in which a request meets them; then what is not counted in CPU per request.
-const PAYERS: [&str; 6] =
-    ["gateway", "application", "sidecar", "node_proxy", "waypoint", "database"];
+const PAYERS: [&str; 8] = [
+    "gateway",
+    "application",
+    "sidecar",
+    "egress_gateway",
+    "sni_proxy",
+    "node_proxy",
+    "waypoint",
+    "database",
+];
 const UNATTRIBUTED: &str = "unattributed";
 /// What is toll's own has no share in what a variant changed.
 const INSTRUMENT: [&str; 3] = ["collector", "load_generator", "harness"];

@@ -60,7 +60,7 @@ pub fn observe(trial: &TrialRecord, metric: Metric) -> Option<f64> {
         Metric::Throughput => Some(throughput(trial)?),
         Metric::CpuPerRequest => cpu_per_request(trial, Owner::is_measured),
         Metric::ApplicationCpuPerRequest => cpu_per_request(trial, Owner::is_application),
-        Metric::MeshCpuPerRequest => cpu_per_request(trial, Owner::is_data_plane),
+        Metric::MeshCpuPerRequest => mesh_cpu_per_request(trial),
         Metric::Memory => accounts::mean_memory(&trial.samples),
     }
 }
@@ -78,6 +78,12 @@ pub fn cpu_per_request(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> 
     let account = CpuAccount::measured(trial)?;
     let total_ns = account.total_ns(wanted)?;
     (completed > 0).then(|| total_ns / completed as f64 / 1e3)
+}
+
+/// CPU time of the data plane's proxies per completed request, microseconds; `None` where there are none.
+pub fn mesh_cpu_per_request(trial: &TrialRecord) -> Option<f64> {
+    let has_some = CpuAccount::measured(trial)?.has(Owner::is_data_plane);
+    has_some.then(|| cpu_per_request(trial, Owner::is_data_plane)).flatten()
 }
 
 /// The percentile that a metric is of the latency's histogram, 0..1.
@@ -179,6 +185,14 @@ impl Paired {
         Self { blocks, baseline, variant }
     }
 
+    /// Of what both arms showed in each block: its number, the baseline, the variant.
+    pub fn of(blocks: impl IntoIterator<Item = (usize, [f64; 2])>) -> Self {
+        let pairs =
+            blocks.into_iter().map(|(block, [baseline, variant])| (block, (baseline, variant)));
+        let (blocks, (baseline, variant)) = pairs.unzip();
+        Self { blocks, baseline, variant }
+    }
+
     /// Means of both arms over the pairs; `None` without a pair.
     pub fn means(&self) -> Option<(f64, f64)> {
         let means = (arithmetic_mean(&self.baseline), arithmetic_mean(&self.variant));
@@ -201,13 +215,14 @@ impl Paired {
         toll_stats::paired_difference(&self.baseline, &self.variant, LEVEL).ok()
     }
 
-    fn ratio(&self) -> Option<toll_stats::Estimate> {
-        toll_stats::paired_ratio(&self.baseline, &self.variant, LEVEL).ok()
-    }
-
     /// variant / baseline, with its interval.
     pub fn ratio_estimate(&self) -> Option<Estimate> {
         self.ratio().map(estimate)
+    }
+
+    /// The same before it is reported.
+    pub fn ratio(&self) -> Option<toll_stats::Estimate> {
+        toll_stats::paired_ratio(&self.baseline, &self.variant, LEVEL).ok()
     }
 
     fn compared(&self) -> Option<Compared> {
@@ -281,14 +296,7 @@ impl<'a> Versus<'a> {
     pub fn effect(&self, variant: &str, judged: Judged) -> Option<Effect> {
         let Judged { metric, floor, bound } = judged;
         let Compared { baseline, value, difference, ratio } = self.compared(metric)?;
-        let verdict = match floor {
-            Some(_) => toll_stats::verdict(&difference, floor, baseline.abs() * bound),
-            // Without a valid A/A pair nobody knows what chance alone does here.
-            None => toll_stats::Verdict::CannotTell {
-                floor: difference.half_width(),
-                more_blocks: None,
-            },
-        };
+        let verdict = verdict(&difference, floor, baseline.abs() * bound);
         Some(Effect {
             variant: variant.into(),
             against: None,
@@ -298,7 +306,7 @@ impl<'a> Versus<'a> {
             difference: estimate(difference),
             ratio: estimate(ratio?),
             noise_floor: floor,
-            verdict: verdict_finding(verdict),
+            verdict,
         })
     }
 }
@@ -323,7 +331,15 @@ pub fn estimate(e: toll_stats::Estimate) -> Estimate {
     Estimate { value: e.value, low: e.low, high: e.high, level: e.level.share(), blocks: e.samples }
 }
 
-fn verdict_finding(verdict: toll_stats::Verdict) -> Verdict {
+/// What may be said of a difference (METHOD.md rule 4); all three have one unit.
+pub fn verdict(difference: &toll_stats::Estimate, floor: Option<f64>, bound: f64) -> Verdict {
+    let verdict = match floor {
+        Some(_) => toll_stats::verdict(difference, floor, bound),
+        // Without a valid A/A pair nobody knows what chance alone does here.
+        None => {
+            toll_stats::Verdict::CannotTell { floor: difference.half_width(), more_blocks: None }
+        }
+    };
     match verdict {
         toll_stats::Verdict::Difference => Verdict::Difference,
         toll_stats::Verdict::NoDifference { bound } => Verdict::NoDifference { bound },

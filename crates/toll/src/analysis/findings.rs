@@ -67,6 +67,12 @@ pub struct Staircase {
     /// Each variant against the baseline, then against the variant before it in the study, over all steps that both
     /// have in a block.
     pub differences: Vec<StaircaseDifference>,
+    /// Mean body of an answer over all valid trials, bytes; absent when nothing was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_bytes: Option<f64>,
+    /// What was published of the staircase as a whole, measured as the geometric mean over its steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recomputed: Vec<RecomputedRow>,
 }
 
 /// One variant on a staircase.
@@ -109,7 +115,11 @@ pub struct StaircaseDifference {
     pub mesh_cpu_ratio: Option<Estimate>,
     /// variant - against, microseconds of the application's services per request: its own extra work.
     pub application_cpu_us: Option<Estimate>,
-    /// What may be said of the throughput.
+    /// Largest change of the throughput that the A/A pair leaves possible on the same staircase, as a share: 0.03 for
+    /// 3 %; absent without an A/A pair.
+    #[serde(default)]
+    pub noise_floor: Option<f64>,
+    /// What may be said of the throughput; bound and floor are shares of it.
     pub verdict: Verdict,
 }
 
@@ -152,7 +162,7 @@ pub struct LoadFindings {
     pub variants: Vec<VariantLoad>,
     /// One per metric and variant but the baseline; latency first, then CPU per request.
     pub effects: Vec<Effect>,
-    /// The same between variants of which none is the baseline; where there are several.
+    /// The same of each variant against the one before it in the study, where neither is the baseline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub between: Vec<Effect>,
     /// Who pays for what each variant but the baseline changed.

@@ -3,6 +3,7 @@
 //! ones. For tests of this stage and of the report.
 
 pub mod replicas;
+pub mod staircase;
 
 use std::collections::BTreeMap;
 

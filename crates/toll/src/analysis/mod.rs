@@ -28,6 +28,7 @@ pub mod scaling;
 mod service_times;
 mod settled;
 mod spans;
+mod staircases;
 pub mod status;
 mod summary;
 mod traversals;
@@ -66,7 +67,6 @@ pub fn findings(run: &RunRecord) -> Findings {
         proofs: &proofs,
     };
     Findings {
-        staircases: vec![],
         version: FORMAT,
         study: run.plan.study.clone(),
         question: run.plan.question.clone(),
@@ -81,6 +81,7 @@ pub fn findings(run: &RunRecord) -> Findings {
         settled,
         scalings: sweep.as_ref().map_or_else(Vec::new, |s| scaling::scalings(&run.plan, s)),
         crossings: sweep.as_ref().map_or_else(Vec::new, |s| scaling::crossings(&run.plan, s)),
+        staircases: staircases::staircases(run, &valid),
         service_times: service_times::service_times(run, &valid),
         span_costs,
         heap_trends,

@@ -105,24 +105,41 @@ pub fn recomputed<'a>(
     of: &OfLoad<'_>,
     trials_of: impl Fn(&str) -> Vec<&'a TrialRecord>,
 ) -> Vec<RecomputedRow> {
-    let figures = reference.recomputed.iter().filter(|figure| figure.load == of.load);
-    figures
-        .map(|figure| RecomputedRow {
-            variant: figure.variant.clone(),
-            against: figure.against.clone(),
-            derived: figure.derived,
-            pod: figure.pod.clone(),
-            printed: figure.printed,
-            recomputed: figure.recomputed,
-            measured: derive(
-                figure,
-                of.cores,
-                &trials_of(figure.against.as_deref().unwrap_or(of.baseline)),
-                &trials_of(&figure.variant),
-            ),
-            because: figure.because.clone(),
-        })
-        .collect()
+    recomputed_of(reference, of.load, |figure| {
+        let against = trials_of(figure.against.as_deref().unwrap_or(of.baseline));
+        derive(figure, of.cores, &against, &trials_of(&figure.variant))
+    })
+}
+
+/// One row per figure that was recomputed of the load of that name, which may be that of a sweep; `measure` derives
+/// it from what was measured.
+pub fn recomputed_of(
+    reference: &PlannedReference,
+    load: &str,
+    measure: impl Fn(&Recomputed) -> Option<Estimate>,
+) -> Vec<RecomputedRow> {
+    let figures = reference.recomputed.iter().filter(|figure| figure.load == load);
+    let row = |figure: &Recomputed| RecomputedRow {
+        variant: figure.variant.clone(),
+        against: figure.against.clone(),
+        derived: figure.derived,
+        pod: figure.pod.clone(),
+        printed: figure.printed,
+        recomputed: figure.recomputed,
+        measured: measure(figure),
+        because: figure.because.clone(),
+    };
+    figures.map(row).collect()
+}
+
+/// Of what a figure is the change, where that can be had of a staircase as a whole: the mean of its steps' ratios.
+pub fn changes_over_steps(derived: Derived) -> Option<fn(&TrialRecord) -> Option<f64>> {
+    match derived {
+        Derived::ThroughputChange => Some(effects::throughput),
+        Derived::LatencyMeanChange => Some(|t| effects::observe(t, Metric::LatencyMean)),
+        Derived::CpuPerRequestChange => Some(cpu_ms_per_request),
+        _ => None,
+    }
 }
 
 /// The figure derived from what was measured, as the source would have it: pods without the gateway.
@@ -202,7 +219,7 @@ impl Pair<'_> {
 }
 
 /// `+85 %` for a ratio of 1.85, with its interval.
-fn in_percent(ratio: Estimate) -> Estimate {
+pub fn in_percent(ratio: Estimate) -> Estimate {
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     Estimate {
         value: percent(ratio.value),

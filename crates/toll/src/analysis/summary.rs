@@ -7,7 +7,8 @@ use super::accounts::{self, CpuAccount, Owner};
 use super::effects::{self, Judged, Versus};
 use super::findings::*;
 use super::{
-    attribution, hey, jvm, k6, latency, pods, reference, regime, resources, traversals, vegeta,
+    attribution, hey, jvm, k6, latency, pods, reference, regime, resources, staircases, traversals,
+    vegeta,
 };
 use crate::plan::{
     Arm, BringUp, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedUsers, Release,
@@ -65,20 +66,16 @@ fn load_effects(run: &RunRecord, arms: &[Arms<'_>], floors: &Floors) -> Vec<Effe
     others.iter().flat_map(|arm| held_against(run, baseline, arm, floors)).collect()
 }
 
-/// What each variant but the baseline changed against those before it.
+/// What each variant changed against the one before it in the study, where neither is the baseline.
 fn between(run: &RunRecord, arms: &[Arms<'_>], floors: &Floors) -> Vec<Effect> {
-    let others = arms.get(1..).unwrap_or_default();
-    let of = |(place, arm): (usize, &Arms<'_>)| -> Vec<Effect> {
-        let earlier = others[..place].iter();
-        earlier
-            .flat_map(|earlier| {
-                let against = Some(earlier.0.to_owned());
-                let effects = held_against(run, earlier, arm, floors);
-                effects.into_iter().map(move |e| Effect { against: against.clone(), ..e })
-            })
-            .collect()
+    let arm = |variant: &str| arms.iter().find(|(name, _)| *name == variant);
+    let of = |[earlier, variant]: [&str; 2]| -> Vec<Effect> {
+        let Some((earlier, variant)) = arm(earlier).zip(arm(variant)) else { return vec![] };
+        let against = Some(earlier.0.to_owned());
+        let effects = held_against(run, earlier, variant, floors);
+        effects.into_iter().map(|e| Effect { against: against.clone(), ..e }).collect()
     };
-    others.iter().enumerate().flat_map(of).collect()
+    staircases::successive(&run.plan).into_iter().flat_map(of).collect()
 }
 
 /// Of each metric, the largest difference that the A/A pair leaves possible.
