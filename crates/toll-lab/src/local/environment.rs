@@ -274,6 +274,7 @@ impl LocalEnvironment {
             cores: self.pinning.system().map(cpu_set),
             realtime: self.options.realtime,
             inherited: program.inherited,
+            hosts: None,
         };
         let log = self.logs.join(format!("{stem}.log"));
         super::process::log_to(&mut program.command, &log)?;

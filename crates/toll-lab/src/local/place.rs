@@ -1,4 +1,4 @@
-//! Puts a process where it belongs between fork and exec: cgroups, cores, namespaces, user.
+//! Puts a process where it belongs between fork and exec: cgroups, cores, namespaces, names of hosts, user.
 //!
 //! Everything that allocates is done before the fork. The order matters: what needs the caller's privilege
 //! comes before the user namespace and the change of uid, and the death signal, which both of those clear,
@@ -8,13 +8,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::libc;
-use nix::sched::{CpuSet, sched_setaffinity};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, unshare};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
@@ -43,6 +44,9 @@ pub(crate) struct Place {
     pub(crate) realtime: bool,
     /// Descriptors that the program inherits under the same numbers.
     pub(crate) inherited: Vec<Arc<OwnedFd>>,
+    /// A file that stands in the place of `/etc/hosts`, for this process and those that it starts; needs a
+    /// namespace, or root.
+    pub(crate) hosts: Option<PathBuf>,
 }
 
 /// Whom a process runs as.
@@ -88,6 +92,10 @@ impl Place {
         if let Some(namespace) = &self.namespace {
             namespace.enter()?;
         }
+        // While the process is root in the user namespace that its mounts will belong to.
+        if let Some(hosts) = &self.hosts {
+            stand_in_for_hosts(hosts)?;
+        }
         setsid()?;
         if let User::Other(uid) = self.user {
             become_user(uid)?;
@@ -104,6 +112,18 @@ impl Place {
         }
         if self.realtime { set_realtime() } else { Ok(()) }
     }
+}
+
+/// Where names are looked up before any server is asked: hosts(5).
+const HOSTS: &str = "/etc/hosts";
+
+/// Puts `file` over [`HOSTS`] in a mount namespace of the calling process's own. Safe between fork and exec.
+fn stand_in_for_hosts(file: &Path) -> io::Result<()> {
+    const NONE: Option<&str> = None;
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    // Else the mount below would appear in the namespace that this one is a copy of: mount_namespaces(7).
+    mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_SLAVE, NONE)?;
+    Ok(mount(Some(file), HOSTS, NONE, MsFlags::MS_BIND, NONE)?)
 }
 
 /// Makes the calling thread, and what it starts, a `SCHED_RR` task.
@@ -138,4 +158,53 @@ fn become_user(id: u32) -> io::Result<()> {
 pub(crate) fn die_with(parent: Pid) -> io::Result<()> {
     set_pdeathsig(Signal::SIGKILL)?;
     if getppid() == parent { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a process reads in `/etc/hosts`, and what another then reads who was given nothing.
+    fn reads(place: &Place) -> [String; 2] {
+        let read = |place: &Place| {
+            let mut command = Command::new("cat");
+            command.arg(HOSTS);
+            place.apply(&mut command).unwrap();
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        [read(place), read(&Place::default())]
+    }
+
+    fn a_name_is_for_one_process(namespace: Namespace, user: User) {
+        let hosts = tempfile::NamedTempFile::with_suffix_in(".hosts", "/tmp").unwrap();
+        std::fs::write(hosts.path(), "10.77.0.6 db.airline.example\n").unwrap();
+        let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        std::fs::set_permissions(hosts.path(), readable).unwrap();
+        let before = std::fs::read_to_string(HOSTS).unwrap();
+        let (namespace, hosts) = (Some(namespace), Some(hosts.path().to_owned()));
+        let seen = reads(&Place { namespace, user, hosts, ..Place::default() });
+        assert_eq!(seen, ["10.77.0.6 db.airline.example\n", &before]);
+    }
+
+    #[test]
+    fn a_process_of_a_pod_has_names_of_its_own_and_nobody_else_sees_them() {
+        if !nix::unistd::geteuid().is_root() {
+            eprintln!("SKIP a_process_of_a_pod_has_names_of_its_own: not root");
+            return;
+        }
+        for user in [User::Caller, User::Other(1338)] {
+            a_name_is_for_one_process(Namespace::privileged(1).unwrap().remove(0), user);
+        }
+    }
+
+    #[test]
+    fn a_process_of_a_rootless_pod_has_names_of_its_own_and_nobody_else_sees_them() {
+        let Ok(mut made) = Namespace::rootless(1) else {
+            eprintln!("SKIP a_process_of_a_rootless_pod_has_names_of_its_own: no user namespaces");
+            return;
+        };
+        a_name_is_for_one_process(made.remove(0), User::Caller);
+    }
 }
