@@ -414,6 +414,25 @@ pub struct EgressGateway {
     pub hosts: Vec<String>,
 }
 
+impl EgressGateway {
+    /// Whether it lets traffic to `host`, the name of an external service, out.
+    pub fn lets_out(&self, host: &str) -> bool {
+        self.hosts.is_empty() || self.pattern_of(host).is_some()
+    }
+
+    /// The first of its names that `host` is meant by.
+    pub(crate) fn pattern_of(&self, host: &str) -> Option<&str> {
+        let is_below = |domain: &str| {
+            host.strip_suffix(domain).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+        };
+        let means = |pattern: &&String| match pattern.strip_prefix("*.") {
+            Some(domain) => is_below(domain),
+            None => *pattern == host,
+        };
+        self.hosts.iter().find(means).map(String::as_str)
+    }
+}
+
 /// An ambient data plane: a proxy on each node captures its pods' traffic inside of their networks and carries it
 /// to the next node's in HBONE (HTTP/2 CONNECT over mTLS, port 15008).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -22,6 +22,14 @@ pub(crate) enum DataPlaneError {
     GatewayRoute { gateway: String },
     #[error("`{caller}` calls the gateway `{gateway}`, which takes requests of the load only")]
     GatewayCalled { caller: String, gateway: String },
+    #[error(
+        "the egress gateway cannot tell `{}` and `{}` apart: both are known as `{host}`",
+        services[0],
+        services[1]
+    )]
+    HostShared { host: String, services: [String; 2] },
+    #[error("`{service}` is outside of the mesh, which toll knows no ambient data plane for")]
+    ExternalInAmbient { service: String },
     #[error("an ambient data plane needs pods that have networks of their own")]
     AmbientWithoutNetworks,
     #[error(
@@ -75,6 +83,12 @@ impl DataPlaneError {
             }
             Self::AmbientWithoutNetworks => {
                 "choose `--isolation pods` or `--isolation rootless`: `toll doctor` shows what is possible here"
+            }
+            Self::HostShared { .. } => {
+                "give each a host of its own in the study, and choose `--isolation pods` or `--isolation rootless`: without namespaces all are `localhost`"
+            }
+            Self::ExternalInAmbient { .. } => {
+                "choose sidecars or no mesh for a study with services outside of it"
             }
             Self::ZtunnelWaypoint => "choose `proxy: envoy` in the study, or no waypoint",
             Self::ZtunnelSilent { .. } | Self::ZdsRefused { .. } => {

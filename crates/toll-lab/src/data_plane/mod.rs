@@ -29,6 +29,7 @@ mod identity;
 mod path_proof;
 mod probe;
 mod redirect;
+mod sni_proxy;
 pub(crate) mod stub_status;
 pub(crate) mod wire;
 pub(crate) mod ztunnel;
@@ -45,6 +46,7 @@ pub(crate) use path_proof::{
     prove_agent, prove_ambient, prove_bare, prove_sidecars,
 };
 pub(crate) use probe::{PathReport, Plaintext, Walk};
+pub(crate) use sni_proxy::{SniProxyPlan, sni_proxy_plan};
 
 /// The user that a sidecar runs as when the redirect knows it by its uid; Istio's choice.
 pub(crate) const PROXY_UID: u32 = 1337;
@@ -202,16 +204,16 @@ pub(crate) fn network_link(dir: &Path, pod: &str) -> PathBuf {
     dir.join("networks").join(pod)
 }
 
-/// The gateways of a deployment and, unless it is bare, its sidecars, in the order of its pods; or behind the gateways
-/// the proxies of an ambient data plane's nodes and its waypoint.
+/// The gateways of a deployment and, unless it is bare, its sidecars, in the order of its pods, and the gateway that
+/// traffic leaves the mesh through; or behind the gateways the proxies of an ambient data plane's nodes and its waypoint.
 ///
 /// `dir` is the run's folder: it will hold the configurations and admin sockets, and it holds what
 /// [`issue_identities`] wrote.
 ///
 /// # Errors
 /// When a socket's path is too long, the topology lacks a pod or a call, calls cannot share a port, a
-/// gateway is called or has nowhere to send to, an ambient data plane has no networks to be in, or a waypoint would
-/// stand behind ztunnels.
+/// gateway is called or has nowhere to send to, an ambient data plane has no networks to be in or is asked for what is
+/// outside of it, or a waypoint would stand behind ztunnels.
 pub(crate) fn proxy_plans(
     deployment: &Deployment,
     topology: &Topology,
@@ -225,15 +227,17 @@ pub(crate) fn proxy_plans(
         let at = envoy::Place { deployment, topology, service, pod, dir };
         match (&service.program, &deployment.data_plane) {
             (Program::Gateway, _) => Some(envoy::gateway_plan(at)),
-            (Program::Collector, _) => None,
             (_, DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls, .. }) => {
-                Some(envoy::sidecar_plan(at, *mtls))
+                service.takes_sidecar().then(|| envoy::sidecar_plan(at, *mtls))
             }
             (_, DataPlane::Bare | DataPlane::Agent(_) | DataPlane::Ambient(_)) => None,
         }
     };
     let in_pods = deployment.pods().into_iter().filter_map(plan);
     let mut plans = in_pods.collect::<Result<Vec<_>, _>>()?;
+    if let Some(gateway) = deployment.data_plane.egress_gateway() {
+        plans.push(envoy::egress_plan(deployment, gateway, topology, dir)?);
+    }
     plans.extend(ambient_plans(deployment, topology, dir)?);
     Ok(plans)
 }
@@ -246,6 +250,9 @@ fn ambient_plans(
     let Some(ambient) = deployment.data_plane.ambient() else { return Ok(Vec::new()) };
     if topology.capture == Capture::Explicit {
         return Err(DataPlaneError::AmbientWithoutNetworks);
+    }
+    if let Some((service, _)) = external::externals(deployment).next() {
+        return Err(DataPlaneError::ExternalInAmbient { service: service.name.clone() });
     }
     match &ambient.proxy {
         NodeProxy::Envoy => envoy::ambient_plans(deployment, ambient, topology, dir),

@@ -3,6 +3,8 @@
 //! It captures what istio-init captures: see
 //! <https://istio.io/latest/docs/ops/deployment/application-requirements/>.
 
+use std::net::Ipv4Addr;
+
 use super::{Bypass, HBONE_PORT, INBOUND_PORT, OUTBOUND_PORT, PROXY_MARK};
 
 /// Name of the table that toll owns inside a pod.
@@ -11,18 +13,34 @@ const TABLE: &str = "toll_redirect";
 /// That of destination NAT; nft 1.0.6 takes its name `dstnat` in prerouting only.
 const PRIORITY: i32 = -100;
 
-/// The script that sends a pod's TCP through its sidecar.
+/// What passes the sidecar of a pod by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Excluded {
+    /// What comes in at this port, as with Istio's annotation `excludeInboundPorts`.
+    pub(super) port: Option<u16>,
+    /// What is sent to these addresses, as with Istio's annotation `excludeOutboundIPRanges`.
+    pub(super) addresses: Vec<Ipv4Addr>,
+}
+
+impl From<Option<u16>> for Excluded {
+    fn from(port: Option<u16>) -> Self {
+        Self { port, addresses: Vec::new() }
+    }
+}
+
+/// The script that sends a pod's TCP through its sidecar, but for what is excluded.
 ///
 /// Connections that were made before it is loaded keep their way (conntrack remembers it): load it before
-/// anything listens or calls. What comes in at `excluded` passes the sidecar by, as with Istio's annotation
-/// `excludeInboundPorts`.
-pub(super) fn script(bypass: Bypass, excluded: Option<u16>) -> String {
+/// anything listens or calls.
+pub(super) fn script(bypass: Bypass, excluded: impl Into<Excluded>) -> String {
+    let Excluded { port, addresses } = excluded.into();
     let own = match bypass {
         Bypass::Uid(uid) => format!("meta skuid {uid}"),
         Bypass::Mark(mark) => format!("meta mark {mark:#x}"),
     };
-    let excluded =
-        excluded.map(|port| format!("\n    tcp dport {port} return")).unwrap_or_default();
+    let port = port.map(|port| format!("\n    tcp dport {port} return")).unwrap_or_default();
+    let addresses: String =
+        addresses.iter().map(|ip| format!("    ip daddr {ip} return\n")).collect();
     // nft 1.0.6 wants `meta l4proto tcp` in the very rule that redirects.
     format!(
         "\
@@ -34,10 +52,10 @@ table ip {TABLE} {{
     # What the application sends to itself.
     oifname \"lo\" return
     ip daddr 127.0.0.0/8 return
-    meta l4proto tcp redirect to :{OUTBOUND_PORT}
+{addresses}    meta l4proto tcp redirect to :{OUTBOUND_PORT}
   }}
   chain prerouting {{
-    type nat hook prerouting priority {PRIORITY}; policy accept;{excluded}
+    type nat hook prerouting priority {PRIORITY}; policy accept;{port}
     meta l4proto tcp redirect to :{INBOUND_PORT}
   }}
 }}
@@ -95,6 +113,15 @@ mod tests {
         insta::assert_snapshot!(script(Bypass::Uid(1337), Some(9080)));
     }
 
+    fn past_the_sidecar() -> Excluded {
+        Excluded { port: None, addresses: vec![Ipv4Addr::new(10, 77, 0, 6)] }
+    }
+
+    #[test]
+    fn an_external_address_can_be_reached_without_the_sidecar() {
+        insta::assert_snapshot!(script(Bypass::Uid(1337), past_the_sidecar()));
+    }
+
     #[test]
     fn the_sidecar_is_known_by_its_mark() {
         insta::assert_snapshot!(script(Bypass::Mark(0x539), None));
@@ -114,6 +141,7 @@ mod tests {
         }
         for bypass in [Bypass::Uid(0), Bypass::Mark(0x539)] {
             in_a_new_network(&["nft", "-f", "-"], &script(bypass, Some(9080))).unwrap();
+            in_a_new_network(&["nft", "-f", "-"], &script(bypass, past_the_sidecar())).unwrap();
         }
         in_a_new_network(&["nft", "-f", "-"], &ambient_script(Some(9080))).unwrap();
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::bootstrap::{INBOUND_EDGE, INBOUND_MTLS, INBOUND_PLAINTEXT, callee_of};
+use super::bootstrap::{INBOUND_EDGE, INBOUND_MTLS, INBOUND_PLAINTEXT, PASSTHROUGH, callee_of};
 use super::{hbone, node};
 use crate::data_plane::admin_socket;
 use crate::data_plane::http::{Answer, HttpError};
@@ -21,7 +21,7 @@ const STATS: &str = "/stats?format=json&usedonly&type=Counters\
     |listener\\.hbone.*\\.ssl\\.(handshake|fail_verify_.*|connection_error)\
     |tcp\\.plaintext.*\\.downstream_cx_total\
     |tcp\\.inbound_.*\\.downstream_cx_(total|rx_bytes_total)\
-    |cluster\\.(outbound|hbone).*\\.(upstream_rq_total|upstream_rq_retry|upstream_cx_total\
+    |cluster\\.(outbound|hbone|PassthroughCluster).*\\.(upstream_rq_total|upstream_rq_retry|upstream_cx_total\
     |upstream_cx_connect_fail|upstream_cx_tx_bytes_total|ssl\\.handshake))$";
 
 /// Whether the Envoy is live. A socket that is not there yet means no.
@@ -133,6 +133,9 @@ fn count_call(counters: &mut ProxyCounters, stat: &str, value: u64) {
         let Some(cluster) = stat.strip_suffix(suffix) else { continue };
         if let Some(callee) = callee_of(cluster) {
             *field(counters.calls.entry(callee.to_owned()).or_default()) += value;
+        }
+        if cluster == PASSTHROUGH {
+            *field(&mut counters.passed_through) = value;
         }
         if let Some(taker) = hbone::taker_of(cluster) {
             *field(counters.tunnels.entry(taker.to_owned()).or_default()) += value;
@@ -261,6 +264,17 @@ mod tests {
     fn the_cluster_of_the_application_is_no_call() {
         let counters = translated(&[("cluster.inbound|9999||.upstream_rq_total", 5)]);
         assert_eq!(counters, ProxyCounters::default());
+    }
+
+    #[test]
+    fn what_goes_to_addresses_that_the_mesh_does_not_know_is_no_call_but_is_counted() {
+        let counters = translated(&[
+            ("cluster.PassthroughCluster.upstream_cx_total", 3),
+            ("cluster.PassthroughCluster.upstream_cx_tx_bytes_total", 400),
+        ]);
+        let passed = counters.passed_through;
+        assert_eq!((passed.connections, passed.sent_bytes), (3, 400));
+        assert_eq!(counters.calls, BTreeMap::new());
     }
 
     #[test]

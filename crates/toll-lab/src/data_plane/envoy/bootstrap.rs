@@ -20,6 +20,9 @@ pub(super) const INBOUND_EDGE: &str = "inbound_edge";
 /// Name of the counters for the lab's own probes, which are not read.
 pub(super) const PROBE: &str = "probe";
 
+/// Name of a sidecar's cluster for traffic to addresses that the mesh does not know, which goes on as it is.
+pub(super) const PASSTHROUGH: &str = "PassthroughCluster";
+
 pub(super) const ANY_ADDRESS: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 
 /// Name of the cluster for the calls to a service, as Istio writes it.

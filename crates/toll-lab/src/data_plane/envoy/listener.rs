@@ -122,6 +122,11 @@ pub(super) fn matched_chain(
     json!({"name": name, "filter_chain_match": condition, "filters": [filter]})
 }
 
+/// A filter chain that takes TLS for one of these names only, `*.example.org` for all below one.
+pub(super) fn named_chain(names: &[&str], filter: Value) -> Value {
+    json!({"filter_chain_match": {"server_names": names}, "filters": [filter]})
+}
+
 /// A filter chain that takes every connection.
 pub(super) fn open_chain(filter: Value) -> Value {
     json!({"filters": [filter]})

@@ -11,14 +11,18 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::admin_socket::short_enough;
-use super::{Capture, DataPlaneError, PodAddresses, ProxyPlan, Topology, redirect};
+use super::external::externals_of;
+use super::redirect::{self, Excluded};
+use super::{Capture, DataPlaneError, PodAddresses, ProxyPlan, Topology};
 use crate::Role;
-use crate::deployment::{Ambient, Deployment, Mtls, Service};
+use crate::deployment::{Ambient, Deployment, Egress, EgressGateway, Mtls, Service};
 
 mod admin;
 mod bootstrap;
 mod call;
 mod cluster;
+mod egress;
+mod external;
 mod gateway;
 mod hbone;
 mod listener;
@@ -65,14 +69,24 @@ pub(super) fn sidecar_plan(at: Place<'_>, mtls: Mtls) -> Result<ProxyPlan, DataP
     let admin_socket = admin_socket(&at.pod.pod, at.dir)?;
     let config = sidecar::Sidecar::new(at, mtls)?.bootstrap(&admin_socket)?;
     let redirect = match at.topology.capture {
-        Capture::Transparent(bypass) => {
-            Some(redirect::script(bypass, at.service.port_of_metrics_alone()))
-        }
+        Capture::Transparent(bypass) => Some(redirect::script(bypass, excluded(at))),
         Capture::Explicit => None,
     };
     let pod = (Role::Sidecar, at.pod.pod.as_str());
     let plan = proxy_plan(pod, at.dir, &config, SIDECAR_WORKERS, admin_socket)?;
     Ok(ProxyPlan { redirect, ..plan })
+}
+
+/// What passes the sidecar by: questions about metrics and, where traffic leaves the mesh so, what it calls there.
+fn excluded(at: Place<'_>) -> Excluded {
+    let passes = at.deployment.data_plane.egress() == Some(&Egress::Bypass);
+    let outside: Vec<&str> = match passes {
+        true => externals_of(at.deployment, at.service).map(|(s, _)| s.name.as_str()).collect(),
+        false => Vec::new(),
+    };
+    let pods = at.topology.pods.iter().filter(|pod| outside.contains(&pod.service.as_str()));
+    let addresses = pods.map(|pod| pod.ip);
+    Excluded { port: at.service.port_of_metrics_alone(), addresses: addresses.collect() }
 }
 
 /// The Envoy that a gateway is.
@@ -84,6 +98,28 @@ pub(super) fn gateway_plan(at: Place<'_>) -> Result<ProxyPlan, DataPlaneError> {
     let config = gateway::Gateway::new(at)?.bootstrap(&admin_socket);
     let pod = (Role::Gateway, at.pod.pod.as_str());
     proxy_plan(pod, at.dir, &config, GATEWAY_WORKERS, admin_socket)
+}
+
+/// The Envoy that traffic leaves the mesh through.
+///
+/// # Errors
+/// When a socket's path is too long, the topology lacks its pod or that of an external service, or it cannot tell
+/// external services apart.
+pub(super) fn egress_plan(
+    deployment: &Deployment,
+    settings: &EgressGateway,
+    topology: &Topology,
+    dir: &Path,
+) -> Result<ProxyPlan, DataPlaneError> {
+    let pod = topology.egress.as_ref().ok_or_else(no_egress_pod)?;
+    let admin_socket = admin_socket(&pod.pod, dir)?;
+    let gateway = egress::Gateway::new(deployment, settings, topology, pod, dir)?;
+    let config = gateway.bootstrap(&admin_socket);
+    proxy_plan((Role::EgressGateway, &pod.pod), dir, &config, GATEWAY_WORKERS, admin_socket)
+}
+
+fn no_egress_pod() -> DataPlaneError {
+    DataPlaneError::PodWithoutAddresses { pod: "egress".to_owned() }
 }
 
 /// The Envoys on the nodes, in their order, then that of the waypoint if there is one.

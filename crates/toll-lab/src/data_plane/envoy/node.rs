@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::bootstrap::bootstrap;
+use super::bootstrap::{PASSTHROUGH, bootstrap};
 use super::call::Call;
 use super::cluster::Cluster;
 use super::hbone::{self, Taker};
@@ -26,9 +26,6 @@ const PLAINTEXT: &str = "plaintext|";
 pub(super) fn plaintext_of(stat_prefix: &str) -> Option<&str> {
     stat_prefix.strip_prefix(PLAINTEXT)
 }
-
-/// Traffic to addresses that the mesh does not know goes on as it is, and so does plaintext that is let in.
-const PASSTHROUGH: &str = "PassthroughCluster";
 
 /// Streams go on to the pod that they are for.
 const TO_PODS: &str = "inbound";

@@ -3,7 +3,8 @@
 //! With transparent capture this is what Istio sends to its sidecars: a listener that takes all outbound
 //! connections and hands each to the listener of its port, and one that takes all inbound connections.
 //! With explicit capture the same parts listen on addresses that callers are given. What goes to and from a
-//! database is TCP to its sidecars, which pass bytes on without a look at them.
+//! database is TCP to its sidecars, which pass bytes on without a look at them. A service outside of the mesh is known
+//! by the name in its clients' TLS, which is passed on to it or to the gateway that traffic leaves through.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
@@ -11,18 +12,17 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::Place;
-use super::bootstrap::{ANY_ADDRESS, INBOUND_MTLS, INBOUND_PLAINTEXT, bootstrap};
+use super::bootstrap::{ANY_ADDRESS, INBOUND_MTLS, INBOUND_PLAINTEXT, PASSTHROUGH, bootstrap};
 use super::call::Call;
 use super::cluster::Cluster;
+use super::external::{ExternalCall, by_name};
 use super::listener::{self, Accepts, Direction};
 use super::tls::{self, Protocol};
+use crate::data_plane::external::externals_of;
 use crate::data_plane::identity::IdentityFiles;
 use crate::data_plane::path_proof::SIDECAR_SOURCE;
-use crate::data_plane::{Bypass, Capture, DataPlaneError, PodAddresses};
-use crate::deployment::Mtls;
-
-/// Traffic to addresses that the mesh does not know goes on as it is.
-const PASSTHROUGH: &str = "PassthroughCluster";
+use crate::data_plane::{Bypass, Capture, DataPlaneError, EgressAddresses, PodAddresses};
+use crate::deployment::{Egress, Mtls};
 
 /// The sidecar of one pod.
 #[derive(Debug)]
@@ -31,10 +31,32 @@ pub(super) struct Sidecar<'a> {
     /// What the pod's program speaks.
     protocol: Protocol,
     calls: Vec<Call<'a>>,
+    /// What it calls outside of the mesh; none that its program reaches by itself.
+    externals: Vec<ExternalCall<'a>>,
+    way_out: WayOut<'a>,
     capture: Capture,
     /// Whether plaintext from outside of the mesh is answered.
     takes_plaintext: bool,
     identities: IdentityFiles,
+}
+
+/// Where it sends what is for services outside of the mesh.
+#[derive(Debug, Clone, Copy)]
+enum WayOut<'a> {
+    /// To these themselves.
+    Straight,
+    /// To the gateway for all of them.
+    Gateway { pod: &'a EgressAddresses, mtls: bool },
+}
+
+impl<'a> WayOut<'a> {
+    fn of(at: Place<'a>) -> Result<Self, DataPlaneError> {
+        let Some(gateway) = at.deployment.data_plane.egress_gateway() else {
+            return Ok(Self::Straight);
+        };
+        let pod = at.topology.egress.as_ref().ok_or_else(super::no_egress_pod)?;
+        Ok(Self::Gateway { pod, mtls: gateway.mtls })
+    }
 }
 
 impl<'a> Sidecar<'a> {
@@ -43,13 +65,20 @@ impl<'a> Sidecar<'a> {
     /// # Errors
     /// When the topology lacks a pod, or a gateway is called.
     pub(super) fn new(at: Place<'a>, mtls: Mtls) -> Result<Self, DataPlaneError> {
+        let outside: Vec<_> = externals_of(at.deployment, at.service).collect();
         let mut calls: Vec<Call<'a>> = Vec::new();
         for name in &at.service.calls {
-            if calls.iter().all(|call| call.callee != *name) {
+            let is_outside = outside.iter().any(|(service, _)| service.name == *name);
+            if !is_outside && calls.iter().all(|call| call.callee != *name) {
                 calls.push(Call::new(at.deployment, at.topology, &at.service.name, name)?);
             }
         }
+        let passed = at.deployment.data_plane.egress() != Some(&Egress::Bypass);
+        let outside = outside.into_iter().filter(|_| passed);
+        let externals = outside.map(|(s, external)| ExternalCall::new(at.topology, s, external));
         Ok(Self {
+            externals: externals.collect::<Result<_, _>>()?,
+            way_out: WayOut::of(at)?,
             pod: at.pod,
             protocol: Protocol::of(at.service),
             calls,
@@ -74,7 +103,8 @@ impl<'a> Sidecar<'a> {
         match self.capture {
             Capture::Transparent(_) => self.transparent_outbound(),
             Capture::Explicit => {
-                self.calls.iter().map(|call| self.explicit_outbound(call)).collect()
+                let calls = self.calls.iter().map(|call| self.explicit_outbound(call));
+                calls.chain(self.externals.iter().map(|call| self.explicit_way_out(call))).collect()
             }
         }
     }
@@ -93,7 +123,8 @@ impl<'a> Sidecar<'a> {
     }
 
     fn called_ports(&self) -> impl Iterator<Item = u16> {
-        let mut ports: Vec<u16> = self.calls.iter().map(|call| call.port).collect();
+        let outside = self.externals.iter().map(|call| call.port);
+        let mut ports: Vec<u16> = self.calls.iter().map(|call| call.port).chain(outside).collect();
         ports.sort_unstable();
         ports.dedup();
         ports.into_iter()
@@ -103,22 +134,31 @@ impl<'a> Sidecar<'a> {
     fn port_listener(&self, port: u16) -> Result<Value, DataPlaneError> {
         let name = format!("{ANY_ADDRESS}_{port}");
         let here: Vec<&Call<'_>> = self.calls.iter().filter(|call| call.port == port).collect();
-        let filter = match here.as_slice() {
-            [call] if call.protocol == Protocol::Tcp => to_database(call),
-            calls if calls.iter().all(|call| call.protocol == Protocol::Http) => {
-                by_host(&format!("outbound_{name}"), calls)
-            }
-            calls => return Err(self.cannot_share(port, calls)),
+        let outside = self.externals.iter().filter(|call| call.port == port);
+        let outside: Vec<Value> = outside.map(ExternalCall::chain).collect();
+        let listen = |chains| {
+            let address = SocketAddrV4::new(ANY_ADDRESS, port);
+            listener::listener(&name, Direction::Outbound, address, chains)
         };
-        let address = SocketAddrV4::new(ANY_ADDRESS, port);
-        let chain = listener::open_chain(filter);
-        let mut listener = listener::listener(&name, Direction::Outbound, address, vec![chain]);
+        let mut listener = match (here.as_slice(), outside.is_empty()) {
+            ([], _) => by_name(listen(outside)),
+            ([call], true) if call.protocol == Protocol::Tcp => {
+                listen(vec![listener::open_chain(to_database(call))])
+            }
+            (calls, true) if calls.iter().all(|call| call.protocol == Protocol::Http) => {
+                listen(vec![listener::open_chain(by_host(&format!("outbound_{name}"), calls))])
+            }
+            _ => return Err(self.cannot_share(port)),
+        };
         listener["bind_to_port"] = json!(false);
         Ok(listener)
     }
 
-    fn cannot_share(&self, port: u16, calls: &[&Call<'_>]) -> DataPlaneError {
-        let callees: Vec<&str> = calls.iter().map(|call| call.callee).collect();
+    fn cannot_share(&self, port: u16) -> DataPlaneError {
+        let calls = self.calls.iter().map(|call| (call.port, call.callee));
+        let outside = self.externals.iter().map(|call| (call.port, call.callee));
+        let here = calls.chain(outside).filter(|(of, _)| *of == port);
+        let callees: Vec<&str> = here.map(|(_, callee)| callee).collect();
         DataPlaneError::PortShared {
             caller: self.pod.service.clone(),
             port,
@@ -127,8 +167,7 @@ impl<'a> Sidecar<'a> {
     }
 
     fn explicit_outbound(&self, call: &Call<'_>) -> Result<Value, DataPlaneError> {
-        let address =
-            self.pod.calls.get(call.callee).ok_or_else(|| self.no_listener_for(call.callee))?;
+        let address = self.listens_for(call.callee)?;
         let name = format!("outbound_{}", call.callee);
         let filter = match call.protocol {
             Protocol::Tcp => to_database(call),
@@ -139,14 +178,22 @@ impl<'a> Sidecar<'a> {
             }
         };
         let chain = listener::open_chain(filter);
-        Ok(listener::listener(&name, Direction::Outbound, *address, vec![chain]))
+        Ok(listener::listener(&name, Direction::Outbound, address, vec![chain]))
     }
 
-    fn no_listener_for(&self, callee: &str) -> DataPlaneError {
-        DataPlaneError::CallWithoutListener {
+    fn explicit_way_out(&self, call: &ExternalCall<'_>) -> Result<Value, DataPlaneError> {
+        let address = self.listens_for(call.callee)?;
+        let name = format!("outbound_{}", call.callee);
+        let chains = vec![call.chain()];
+        Ok(by_name(listener::listener(&name, Direction::Outbound, address, chains)))
+    }
+
+    fn listens_for(&self, callee: &str) -> Result<SocketAddrV4, DataPlaneError> {
+        let told = self.pod.calls.get(callee).copied();
+        told.ok_or_else(|| DataPlaneError::CallWithoutListener {
             caller: self.pod.service.clone(),
             callee: callee.to_owned(),
-        }
+        })
     }
 
     fn inbound_listener(&self) -> Value {
@@ -211,11 +258,23 @@ impl<'a> Sidecar<'a> {
         let (caller, capture) = (&self.pod.service, self.capture);
         let calls =
             self.calls.iter().map(|call| call.mesh_cluster(caller, capture, &self.identities));
+        let calls = calls.chain(self.externals.iter().map(|call| self.cluster_out(call)));
         let mut clusters: Vec<Cluster> = calls.chain([self.application_cluster()]).collect();
         if let Capture::Transparent(_) = self.capture {
             clusters.push(Cluster::to_original_destination(PASSTHROUGH));
         }
         clusters.into_iter().map(|cluster| cluster.marked(self.mark()).build()).collect()
+    }
+
+    /// The TLS of the application passes: what goes around it is for the gateway.
+    fn cluster_out(&self, call: &ExternalCall<'_>) -> Cluster {
+        let WayOut::Gateway { pod, mtls } = self.way_out else { return call.own_cluster() };
+        let cluster = call.cluster_by_way_of(SocketAddrV4::new(pod.ip, pod.port));
+        if !mtls {
+            return cluster;
+        }
+        let (caller, sni) = (&self.pod.service, call.gateway_sni());
+        cluster.over(tls::to_egress(&self.identities, caller, &pod.pod, &sni))
     }
 
     fn application_cluster(&self) -> Cluster {

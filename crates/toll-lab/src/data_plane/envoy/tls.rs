@@ -73,14 +73,28 @@ pub(super) fn edge(files: &EdgeFiles, gateway: &str) -> Value {
 
 /// Connects as `caller` to exactly the called service.
 pub(super) fn upstream(files: &IdentityFiles, caller: &str, call: &Call<'_>) -> Value {
-    let exactly = [exactly(call.callee)];
-    transport_socket(
-        "UpstreamTlsContext",
-        json!({
-            "sni": format!("outbound_.{}_._.{}", call.port, call.callee),
-            "common_tls_context": common(files, caller, call.protocol.offered_alpn(), &exactly),
-        }),
-    )
+    let sni = outbound_sni(call.port, call.callee);
+    client(files, caller, call.callee, (&sni, call.protocol))
+}
+
+/// Connects as `caller` to exactly the egress gateway and asks it for `sni`.
+pub(super) fn to_egress(files: &IdentityFiles, caller: &str, gateway: &str, sni: &str) -> Value {
+    client(files, caller, gateway, (sni, Protocol::Tcp))
+}
+
+/// What a proxy asks for on the way to a service, as Istio makes it.
+pub(super) fn outbound_sni(port: u16, name: &str) -> String {
+    format!("outbound_.{port}_._.{name}")
+}
+
+fn client(
+    files: &IdentityFiles,
+    caller: &str,
+    taker: &str,
+    (sni, protocol): (&str, Protocol),
+) -> Value {
+    let common = common(files, caller, protocol.offered_alpn(), &[exactly(taker)]);
+    transport_socket("UpstreamTlsContext", json!({"sni": sni, "common_tls_context": common}))
 }
 
 /// Takes connections of exactly these services, as ztunnel does: HTTP/2 over TLS 1.3.

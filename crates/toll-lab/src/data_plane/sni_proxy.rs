@@ -1,0 +1,169 @@
+//! Turns the names that an egress gateway lets out into the configuration of the nginx in its pod: it reads the SNI of
+//! the application's own TLS, finds the host by that and passes all bytes on; TLS for any other name is closed. Starts
+//! nothing.
+//!
+//! This is how Istio lets out hosts that only a wildcard names:
+//! <https://istio.io/latest/docs/tasks/traffic-management/egress/wildcard-egress-hosts/>. Modules:
+//! <https://nginx.org/en/docs/stream/ngx_stream_ssl_preread_module.html> and, for the counters,
+//! <https://nginx.org/en/docs/http/ngx_http_stub_status_module.html>.
+
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+
+use super::admin_socket::short_enough;
+use super::external::externals;
+use super::{DataPlaneError, EgressAddresses, Topology, known_as};
+use crate::deployment::{Deployment, EgressGateway, External, Service};
+
+/// What is needed to start the SNI proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SniProxyPlan {
+    /// Name of the pod: the egress gateway's.
+    pub pod: String,
+    /// Name of the configuration file in the run's folder.
+    pub config_name: String,
+    /// Its text.
+    pub config: String,
+    /// Where it tells how many connections it accepted: see [`accepted`](super::stub_status::accepted).
+    pub status_socket: PathBuf,
+    /// A folder that must be there when it starts; the nginxes of an environment share it.
+    pub folder: PathBuf,
+    /// Arguments of nginx's binary.
+    pub args: Vec<OsString>,
+}
+
+/// The SNI proxy of a deployment; none where the egress gateway finds hosts itself.
+///
+/// `module` is nginx's stream module where that is not built in. `dir` is the run's folder.
+///
+/// # Errors
+/// When a socket's path is too long, or the topology lacks the gateway's pod.
+pub(crate) fn sni_proxy_plan(
+    deployment: &Deployment,
+    topology: &Topology,
+    module: Option<&Path>,
+    dir: &Path,
+) -> Result<Option<SniProxyPlan>, DataPlaneError> {
+    let gateway = deployment.data_plane.egress_gateway().filter(|gateway| gateway.sni_proxy);
+    let Some(gateway) = gateway else { return Ok(None) };
+    let missing = || DataPlaneError::PodWithoutAddresses { pod: "egress".to_owned() };
+    let at = topology.egress.as_ref().ok_or_else(missing)?;
+    let config_name = format!("{}.nginx.conf", at.pod);
+    let files = Files {
+        status: short_enough(dir.join(format!("{}.status.sock", at.pod)))?,
+        folder: dir.join("nginx"),
+    };
+    Ok(Some(SniProxyPlan {
+        config: config(&files, at, module, &routes(deployment, gateway, topology)),
+        args: arguments(&files.folder, &dir.join(&config_name)),
+        pod: at.pod.clone(),
+        config_name,
+        status_socket: files.status,
+        folder: files.folder,
+    }))
+}
+
+struct Files {
+    status: PathBuf,
+    folder: PathBuf,
+}
+
+/// A name, possibly `*.example.org`, and where what asks for it is sent.
+type Route = (String, SocketAddrV4);
+
+/// One for each external service that is let out.
+fn routes(deployment: &Deployment, gateway: &EgressGateway, topology: &Topology) -> Vec<Route> {
+    let let_out: Vec<(&Service, &External)> =
+        externals(deployment).filter(|(_, external)| gateway.lets_out(&external.host)).collect();
+    let patterns: Vec<Option<&str>> =
+        let_out.iter().map(|(_, external)| gateway.pattern_of(&external.host)).collect();
+    let route = |(service, external): &(&Service, &External)| {
+        let pod = topology.pods.iter().find(|pod| pod.service == service.name)?;
+        let known = known_as(external, topology.capture);
+        let pattern = gateway.pattern_of(&external.host).filter(|_| known == external.host);
+        let is_its_own = patterns.iter().filter(|other| **other == pattern).count() == 1;
+        // Two behind one wildcard can be told apart by their own names only.
+        let name = pattern.filter(|_| is_its_own).unwrap_or(known);
+        Some((name.to_owned(), SocketAddrV4::new(pod.ip, pod.app_port)))
+    };
+    let_out.iter().filter_map(route).collect()
+}
+
+/// The socket for the lab comes first: nginx opens them in order, and who finds the port open finds it, too.
+///
+/// It closes idle connections as late as the gateway does, and has room for as many as that.
+fn config(files: &Files, at: &EgressAddresses, module: Option<&Path>, routes: &[Route]) -> String {
+    let module =
+        module.map(|path| format!("load_module {};\n", quoted_path(path))).unwrap_or_default();
+    let status = quoted(&format!("unix:{}", files.status.display()));
+    let pid = quoted_path(&files.folder.join(format!("{}.pid", at.pod)));
+    let listen = SocketAddrV4::new(Ipv4Addr::LOCALHOST, at.sni_port);
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|what| format!("    {what}_temp_path {};\n", quoted_path(&files.folder.join(what))))
+        .concat();
+    let routes: String =
+        routes.iter().map(|(name, to)| format!("        {} {to};\n", quoted(name))).collect();
+    format!(
+        "{module}daemon off;
+master_process off;
+worker_processes 1;
+# Where the caller is root, nginx would give its folders to a user whom a user namespace does not have.
+user root;
+pid {pid};
+error_log stderr;
+
+events {{
+    worker_connections 4096;
+}}
+
+http {{
+    access_log off;
+{temporary}
+    server {{
+        listen {status};
+        location / {{
+            stub_status;
+        }}
+    }}
+}}
+
+stream {{
+    access_log off;
+    # A DNS name may have 253 characters.
+    map_hash_bucket_size 512;
+
+    map $ssl_preread_server_name $host_of_that_name {{
+        hostnames;
+{routes}        default \"\";
+    }}
+
+    server {{
+        listen {listen};
+        ssl_preread on;
+        proxy_pass $host_of_that_name;
+        proxy_connect_timeout 10s;
+        proxy_timeout 1h;
+    }}
+}}
+"
+    )
+}
+
+/// Without `-e` it would look for its log of the start where its build says.
+fn arguments(prefix: &Path, config: &Path) -> Vec<OsString> {
+    let prefix = prefix.join("");
+    ["-e".into(), "stderr".into(), "-p".into(), prefix.into(), "-c".into(), config.into()].into()
+}
+
+fn quoted_path(path: &Path) -> String {
+    quoted(&path.to_string_lossy())
+}
+
+/// As one word of nginx's configuration, whatever is in it; but `$`, for which it has no escape.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests;
