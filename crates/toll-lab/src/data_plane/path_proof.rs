@@ -13,16 +13,18 @@ use super::collector::SpanWindow;
 use super::probe::{PathReport, Plaintext, Walk};
 use super::{Capture, ProxyCounters, Topology};
 use crate::Reading;
-use crate::deployment::{Ambient, Deployment, Program, Service};
+use crate::deployment::{Ambient, Deployment, Egress, Program, Service};
 use crate::proof::{Claim, Proof, Traffic};
 
 mod agent;
+mod airline;
 mod ambient;
 mod bare;
 mod claims;
 mod crossing;
 mod database;
 mod expected;
+mod external;
 mod gateway;
 mod own_counts;
 mod sidecar;
@@ -208,7 +210,8 @@ impl Window<'_> {
         let calls = |caller: &&Service| caller.calls.iter().any(|callee| callee == service);
         let mut callers = self.deployment.services.iter().filter(calls);
         self.is_behind_gateway()
-            && callers.any(|caller| !matches!(caller.program, Program::BuiltIn(_)))
+            && callers
+                .any(|caller| !matches!(caller.program, Program::BuiltIn(_) | Program::Airline(_)))
     }
 }
 
@@ -219,11 +222,12 @@ impl Window<'_> {
 pub(crate) fn prove_sidecars(seen: &Window<'_>, topology: &Topology, outsider: &Outsider) -> Proof {
     let expected = Expected::new(seen);
     let traces = Traces::judge(seen, sidecar::hop_claims);
-    let databases = Databases::behind_sidecars(seen, &expected);
+    let databases = Databases::of_mesh(seen, &expected, topology, outsider);
     let traversals = crossing::traversals(seen, &databases);
-    // First, as reports show the first claims.
     let (crossed, uncrossed) = either(crossing::every_request(seen, &expected, &traversals));
-    let mut claims = crossed;
+    // First, as reports show the first claims.
+    let mut claims = databases.external_claims();
+    claims.extend(crossed);
     for service in &seen.deployment.services {
         claims.extend(proxy_claims(seen, &expected, service));
     }
@@ -237,7 +241,12 @@ pub(crate) fn prove_sidecars(seen: &Window<'_>, topology: &Topology, outsider: &
     let (carried, unread) = wire::no_hbone(seen);
     claims.extend(carried);
     claims.extend(sidecar::plaintext_claims(seen.deployment, &outsider.plaintext));
-    let left_out = [traces.left_out, not_asked, databases.left_out(), uncrossed, unread].concat();
+    let mut left_out =
+        [traces.left_out, not_asked, databases.left_out(), uncrossed, unread].concat();
+    let leaves = seen.deployment.services.iter().any(|service| service.external.is_some());
+    if leaves && topology.capture == Capture::Explicit {
+        left_out.push(bare::SHARED_ADDRESS.to_owned());
+    }
     Proof { claims, left_out, traversals, spans: None }
 }
 
@@ -311,6 +320,7 @@ pub(crate) fn prove_ambient(
     claims.extend(at_both_ends(seen, |sight| bare::occupant_claims(seen, sight)));
     claims.extend(traces.claims);
     claims.extend(databases.claims());
+    claims.extend(databases.external_claims());
     claims.extend(mesh.outsider_claims(outsider));
     let left_out = [traces.left_out, not_asked, databases.left_out(), uncrossed].concat();
     Proof { claims, left_out, traversals: Vec::new(), spans: None }
@@ -322,7 +332,8 @@ fn without_sidecars(seen: &Window<'_>, topology: &Topology) -> Proof {
     let databases = Databases::alone(seen, &expected, topology);
     let gateways = seen.deployment.services.iter().filter(|s| s.program == Program::Gateway);
     let (crossed, unknown) = either(crossing::no_request(seen, &traces.reporting));
-    let mut claims = crossed;
+    let mut claims = databases.external_claims();
+    claims.extend(crossed);
     claims.extend(gateways.flat_map(|service| gateway::claims(seen, &expected, service)));
     let (own, not_asked) = own_counts::judge(seen, &expected, &traces.reporting, Mark::Nobody);
     claims.extend(own);
@@ -346,9 +357,15 @@ fn either(judged: Result<Claim, String>) -> (Vec<Claim>, Vec<String>) {
     }
 }
 
+/// Whether what the mesh calls by this name is outside of it and called past the sidecars.
+fn passes_by(deployment: &Deployment, callee: &str) -> bool {
+    deployment.data_plane.egress() == Some(&Egress::Bypass)
+        && deployment.service(callee).is_some_and(|service| service.external.is_some())
+}
+
 /// How the proxies of a service are called in claims.
 fn proxies_of(service: &Service) -> String {
-    let kind = if service.program.takes_sidecar() { "sidecar" } else { "gateway" };
+    let kind = if service.takes_sidecar() { "sidecar" } else { "gateway" };
     claims::counted(kind, service)
 }
 

@@ -14,6 +14,10 @@ use crate::proof::Claim;
 pub(super) const SHARED_NETWORK: &str = "all pods share the machine's network, so that neither the programs \
     nor the firewall rules in it can be held against one pod";
 
+/// What it cannot prove of a way out of the mesh.
+pub(super) const SHARED_ADDRESS: &str = "all pods share the machine's network, so that the address which a \
+    connection comes from does not tell whose it is";
+
 /// Request headers that only proxies add: whole names, or families that end with a hyphen.
 const PROXY_HEADERS: [&str; 5] = ["forwarded", "via", "x-envoy-", "x-forwarded-", "x-request-id"];
 

@@ -3,7 +3,7 @@
 use super::claims::count_claim;
 use super::database::Databases;
 use super::expected::{Bounds, Expected};
-use super::{Window, distinct, own_counts};
+use super::{Window, airline, distinct, own_counts, passes_by};
 use crate::data_plane::ProxyCounters;
 use crate::deployment::{Program, Service};
 use crate::proof::{Claim, Direction, Traversal};
@@ -11,7 +11,7 @@ use crate::proof::{Claim, Direction, Traversal};
 /// Every way through every sidecar. One that could not be read counts nothing.
 pub(super) fn traversals(seen: &Window<'_>, databases: &Databases<'_>) -> Vec<Traversal> {
     let pods = seen.deployment.pods().into_iter();
-    let with_sidecar = pods.filter(|(_, service)| service.program.takes_sidecar());
+    let with_sidecar = pods.filter(|(_, service)| service.takes_sidecar());
     with_sidecar.flat_map(|(pod, service)| ways(seen, databases, &pod, service)).collect()
 }
 
@@ -30,7 +30,8 @@ fn ways(
         None => seen.pod_growth(pod, inbound).unwrap_or(0),
     };
     let mut ways = vec![way(Direction::Inbound, None, into)];
-    for callee in distinct(service.calls.iter().map(String::as_str)) {
+    let callees = distinct(service.calls.iter().map(String::as_str)).into_iter();
+    for callee in callees.filter(|callee| !passes_by(seen.deployment, callee)) {
         let counted = match databases.of(callee) {
             Some(database) => database.crossings_from(pod),
             None => seen.pod_growth(pod, |c| c.call(callee).requests).unwrap_or(0),
@@ -56,9 +57,15 @@ pub(super) fn every_request(
             "how many sidecars each request crossed: a program of the user's own asks {database} as often as it likes"
         ));
     }
-    let each = Expected::of(seen.deployment, 1).crossings().least;
-    let several = if each == 1 { "" } else { "s" };
-    let claim = format!("every request crossed {each} sidecar{several}");
+    let claim = match airline::is_deployed(seen.deployment) {
+        // As many as its calls, which depend on what it asks for.
+        true => "every request crossed the sidecars on its way".to_owned(),
+        false => {
+            let each = Expected::of(seen.deployment, 1).crossings().least;
+            let several = if each == 1 { "" } else { "s" };
+            format!("every request crossed {each} sidecar{several}")
+        }
+    };
     let counted = traversals.iter().map(|way| way.counted).sum();
     Ok(count_claim(claim, expected.crossings(), Some(counted)))
 }

@@ -2,7 +2,8 @@
 //!
 //! No proxy counts queries: Envoy as a TCP proxy sees bytes. So the server's count of statements stands for the
 //! crossings of the sidecars, given that every connection that it has open comes from its own sidecar, that the
-//! sidecars' connections are mTLS, and that enough bytes went through them.
+//! sidecars' connections are mTLS, and that enough bytes went through them. A database outside of the mesh has no
+//! sidecar: there the hops of [`super::external`] take the place of the last two.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -10,17 +11,16 @@ use std::net::{IpAddr, Ipv4Addr};
 use super::claims::{at_least_claim, count_claim, merged};
 use super::crossing::inbound;
 use super::expected::{Bounds, Expected};
+use super::external::{LEAST_OF_POSTGRES, Outside};
 use super::sidecar::handshake_claim;
 use super::trace::{listed, source_claim};
-use super::{DatabaseSight, SIDECAR_SOURCE, Sight, Window, bare, proxies_of};
+use super::{
+    DatabaseSight, Outsider, SIDECAR_SOURCE, Sight, Window, airline, bare, passes_by, proxies_of,
+};
 use crate::data_plane::Topology;
 use crate::data_plane::probe::PathReport;
 use crate::deployment::{Program, Service};
 use crate::proof::Claim;
-
-/// A statement cannot be run with less: Bind without a parameter (13 bytes) and Execute (10), as in
-/// <https://www.postgresql.org/docs/17/protocol-message-formats.html>.
-const LEAST_BYTES: u64 = 23;
 
 /// All databases of a deployment, judged.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ pub(super) struct Databases<'a>(Vec<Judged<'a>>);
 #[derive(Debug)]
 pub(super) struct Judged<'a> {
     name: &'a str,
+    is_external: bool,
     claims: Vec<Claim>,
     left_out: Vec<String>,
     /// Statements of each pod of the database, as crossings of its sidecar.
@@ -40,21 +41,26 @@ pub(super) struct Judged<'a> {
 
 impl<'a> Databases<'a> {
     /// Of a mesh.
-    pub(super) fn behind_sidecars(seen: &Window<'a>, expected: &Expected<'_>) -> Self {
-        Self(databases(seen).map(|service| behind_sidecars(seen, expected, service)).collect())
+    pub(super) fn of_mesh(
+        seen: &Window<'a>,
+        expected: &Expected<'_>,
+        topology: &Topology,
+        outsider: &Outsider,
+    ) -> Self {
+        let judge = |service: &'a Service| match service.external {
+            Some(_) => outside(seen, expected, topology, Some(outsider), service),
+            None => behind_sidecars(seen, expected, service),
+        };
+        Self(databases(seen).map(judge).collect())
     }
 
     /// Of a bare path.
     pub(super) fn alone(seen: &Window<'a>, expected: &Expected<'_>, topology: &Topology) -> Self {
-        let alone = |service: &'a Service| {
-            let callers = seen.deployment.callers_of(&service.name);
-            let own = callers.flat_map(|caller| bare::sources_of(Some(&caller.name), topology));
-            let from = Sources { addresses: own.collect(), whose: "a caller's own" };
-            let mut judged = of_the_server(seen, expected, service);
-            judged.claims.extend(from.claims(seen, expected, service));
-            judged
+        let judge = |service: &'a Service| match service.external {
+            Some(_) => outside(seen, expected, topology, None, service),
+            None => alone(seen, expected, topology, service),
         };
-        Self(databases(seen).map(alone).collect())
+        Self(databases(seen).map(judge).collect())
     }
 
     /// Behind node proxies, which carry connections unread.
@@ -66,8 +72,19 @@ impl<'a> Databases<'a> {
         self.0.iter().find(|judged| judged.name == name)
     }
 
+    /// Of those in the pods of the application.
     pub(super) fn claims(&self) -> Vec<Claim> {
-        self.0.iter().flat_map(|judged| judged.claims.clone()).collect()
+        self.claims_of(false)
+    }
+
+    /// Of those outside of the mesh, whom a study is about that has any.
+    pub(super) fn external_claims(&self) -> Vec<Claim> {
+        self.claims_of(true)
+    }
+
+    fn claims_of(&self, external: bool) -> Vec<Claim> {
+        let wanted = self.0.iter().filter(|judged| judged.is_external == external);
+        wanted.flat_map(|judged| judged.claims.clone()).collect()
     }
 
     pub(super) fn left_out(&self) -> Vec<String> {
@@ -89,6 +106,50 @@ impl Judged<'_> {
 
 fn databases<'a>(seen: &Window<'a>) -> impl Iterator<Item = &'a Service> {
     seen.deployment.services.iter().filter(|service| service.program.is_database())
+}
+
+fn alone<'a>(
+    seen: &Window<'_>,
+    expected: &Expected<'_>,
+    topology: &Topology,
+    database: &'a Service,
+) -> Judged<'a> {
+    let callers = seen.deployment.callers_of(&database.name);
+    let own = callers.flat_map(|caller| bare::sources_of(Some(&caller.name), topology));
+    let from = Sources { addresses: own.collect(), whose: "a caller's own" };
+    let mut judged = of_the_server(seen, expected, database);
+    judged.claims.extend(from.claims(seen, expected, database));
+    judged
+}
+
+/// First what a report shows first.
+fn outside<'a>(
+    seen: &Window<'_>,
+    expected: &Expected<'_>,
+    topology: &Topology,
+    outsider: Option<&Outsider>,
+    database: &'a Service,
+) -> Judged<'a> {
+    let outside = Outside { seen, expected, topology, outsider, service: database };
+    let (end_to_end, unseen) = outside.end_to_end();
+    let (hops, mesh_tls) = (outside.hop_claims(), outside.mesh_tls_claims());
+    let (addresses, whose) = outside.sources();
+    let peers = Sources { addresses, whose }.claims(seen, expected, database);
+    let mut judged = of_the_server(seen, expected, database);
+    if seen.deployment.data_plane.has_sidecars() && !passes_by(seen.deployment, &database.name) {
+        if hops.iter().chain(&peers).all(|claim| claim.holds) {
+            let ran = statements(seen, &database.name).unwrap_or_default();
+            judged.from = shares(seen, &database.name, ran.values().sum());
+        }
+        judged.left_out.push(format!(
+            "a count of operations by the proxies on the way to {}: they pass its TLS on unread, so that the \
+             operations that it ran stand for them, given that enough bytes went through each",
+            database.name
+        ));
+    }
+    judged.claims = [end_to_end, hops, judged.claims, mesh_tls, peers].concat();
+    judged.left_out.extend(unseen);
+    judged
 }
 
 fn behind_sidecars<'a>(
@@ -126,12 +187,13 @@ fn of_the_server<'a>(
         Ok(claims) => (claims, None),
         Err(why) => (Vec::new(), Some(why)),
     };
-    let (statements, unasked) = match statements_claim(seen, expected, &database.name) {
+    let (statements, unasked) = match statements_claim(seen, expected, database) {
         Ok(claim) => (Some(claim), None),
         Err(why) => (None, Some(why)),
     };
     Judged {
         name: &database.name,
+        is_external: database.external.is_some(),
         claims: statements.into_iter().chain(written).collect(),
         left_out: unasked.into_iter().chain(unwritten).collect(),
         into: BTreeMap::new(),
@@ -142,15 +204,20 @@ fn of_the_server<'a>(
 fn statements_claim(
     seen: &Window<'_>,
     expected: &Expected<'_>,
-    name: &str,
+    database: &Service,
 ) -> Result<Claim, String> {
+    let name = &database.name;
     if let Some(own) = seen.deployment.callers_of(name).find(|s| is_users_own(s)) {
         return Err(format!(
             "the queries of {name}: how many {} makes, a program of the user's own, is not known",
             own.name
         ));
     }
-    let claim = format!("{name}: the server ran exactly the queries of the requests");
+    let what = match database.program {
+        Program::AirlineDatabase(_) => "operations",
+        _ => "queries",
+    };
+    let claim = format!("{name}: the server ran exactly the {what} of the requests");
     let ran = statements(seen, name).map(|pods| pods.values().sum());
     Ok(count_claim(claim, expected.arrivals(name), ran))
 }
@@ -202,24 +269,77 @@ fn apportioned(total: u64, weights: &[u64]) -> Vec<u64> {
 /// Rows made by writes, against what the load sent and got acknowledged; an error says why that is not judged.
 fn written_claims(seen: &Window<'_>, database: &Service) -> Result<Vec<Claim>, String> {
     let name = &database.name;
-    let Program::Postgres(postgres) = &database.program else { return Ok(Vec::new()) };
-    match (&postgres.written, seen.traffic.writes) {
-        (Some(_), _) => Ok(written(seen, name)),
-        (None, 0) => Ok(Vec::new()),
-        (None, _) => Err(format!("the rows of {name}: the study does not say how to count them")),
+    match &database.program {
+        Program::AirlineDatabase(_) => Ok(booking_claims(seen, name)),
+        Program::Postgres(postgres) => match (&postgres.written, seen.traffic.writes) {
+            (Some(_), _) => Ok(row_claims(seen, name)),
+            (None, 0) => Ok(Vec::new()),
+            (None, _) => {
+                Err(format!("the rows of {name}: the study does not say how to count them"))
+            }
+        },
+        _ => Ok(Vec::new()),
     }
 }
 
-fn written(seen: &Window<'_>, name: &str) -> Vec<Claim> {
-    let rows = |pick: fn((u64, u64)) -> u64| -> Option<u64> {
-        let of = |sight: &Sight, pod: &String| sight.databases.get(pod)?.written.map(pick);
-        let growth = |pod: &String| of(seen.after, pod)?.checked_sub(of(seen.before, pod)?);
-        seen.pods_of(name).iter().map(growth).sum()
-    };
-    let (all, different) = (rows(|(all, _)| all), rows(|(_, different)| different));
-    let doubled = all.zip(different).map(|(all, different)| all.saturating_sub(different));
+/// Of a database whose rows the study counts.
+fn row_claims(seen: &Window<'_>, name: &str) -> Vec<Claim> {
+    let [all, different] = written(seen, name);
     let claim = format!("{name}: no row was written twice");
-    vec![rows_claim(seen, name, all), count_claim(claim, Bounds::exactly(0), doubled)]
+    vec![rows_claim(seen, name, all), doubled_claim(claim, all, different)]
+}
+
+/// Of the airline's: no seat may be lost or sold twice, whatever became of a request.
+fn booking_claims(seen: &Window<'_>, name: &str) -> Vec<Claim> {
+    let [all, different] = written(seen, name);
+    let made = airline::bookings(&seen.traffic.asked);
+    let claim = format!("{name}: every acknowledged booking is there, and none that was not sent");
+    let doubled = format!("{name}: no booking was made twice");
+    let claims = [
+        airline::untold(seen),
+        Some(range_claim(claim, made, all)),
+        Some(doubled_claim(doubled, all, different)),
+        Some(seats_claim(seen, name, all)),
+    ];
+    claims.into_iter().flatten().collect()
+}
+
+fn seats_claim(seen: &Window<'_>, name: &str, bookings: Option<u64>) -> Claim {
+    let taken = growth(seen, name, |sight| sight.seats_taken);
+    let text = |count: Option<u64>, what: &str| match count {
+        Some(count) => format!("{count} {what}"),
+        None => format!("no {what} read"),
+    };
+    Claim {
+        claim: format!("{name}: one seat is taken for each booking, none was lost or doubled"),
+        expected: text(bookings, "seats"),
+        seen: text(taken, "seats"),
+        holds: taken.is_some() && taken == bookings,
+    }
+}
+
+fn doubled_claim(claim: String, all: Option<u64>, different: Option<u64>) -> Claim {
+    let doubled = all.zip(different).map(|(all, different)| all.saturating_sub(different));
+    count_claim(claim, Bounds::exactly(0), doubled)
+}
+
+/// By how much all rows that writes make, and different ones among them, rose.
+fn written(seen: &Window<'_>, name: &str) -> [Option<u64>; 2] {
+    [
+        growth(seen, name, |sight| sight.written.map(|(all, _)| all)),
+        growth(seen, name, |sight| sight.written.map(|(_, different)| different)),
+    ]
+}
+
+/// By how much a count of all pods of a database rose; none when one was not read or began anew.
+fn growth(
+    seen: &Window<'_>,
+    name: &str,
+    pick: impl Fn(&DatabaseSight) -> Option<u64>,
+) -> Option<u64> {
+    let of = |sight: &Sight, pod: &String| sight.databases.get(pod).and_then(&pick);
+    let growth = |pod: &String| of(seen.after, pod)?.checked_sub(of(seen.before, pod)?);
+    seen.pods_of(name).iter().map(growth).sum()
 }
 
 fn rows_claim(seen: &Window<'_>, name: &str, rows: Option<u64>) -> Claim {
@@ -227,10 +347,15 @@ fn rows_claim(seen: &Window<'_>, name: &str, rows: Option<u64>) -> Claim {
     let once = Expected::of(seen.deployment, 1);
     let writers = seen.deployment.callers_of(name).filter(|caller| writes(caller));
     let each: u64 = writers.map(|caller| once.calls(caller, name).least).sum();
-    // Proxies send again only what had no effect, so that more rows than writes are a fault.
     let (least, most) = (seen.traffic.acknowledged * each, seen.traffic.writes * each);
+    let claim = format!("{name}: every acknowledged write is there, and nothing that was not sent");
+    range_claim(claim, Bounds { least, most }, rows)
+}
+
+/// Proxies send again only what had no effect, so that more rows than writes are a fault.
+fn range_claim(claim: String, Bounds { least, most }: Bounds, rows: Option<u64>) -> Claim {
     Claim {
-        claim: format!("{name}: every acknowledged write is there, and nothing that was not sent"),
+        claim,
         expected: if least == most { least.to_string() } else { format!("{least} to {most}") },
         seen: rows.map_or("no rows read".to_owned(), |rows| rows.to_string()),
         holds: rows.is_some_and(|rows| (least..=most).contains(&rows)),
@@ -266,7 +391,9 @@ impl Sources {
         let ends = [(seen.before, 0), (seen.after, needed)].map(|(sight, needed)| {
             let pods = seen.pods_of(name).into_iter();
             let open = pods.map(|pod| self.open_claim(&pod, sight.databases.get(&pod), needed));
-            let callers = seen.deployment.callers_of(name);
+            // A driver does not tell an application over which of its connections it asks.
+            let telling = database.external.is_none();
+            let callers = seen.deployment.callers_of(name).filter(|_| telling);
             let told = callers.flat_map(|caller| self.told_claims(seen, sight, caller, name));
             open.chain(told).collect()
         });
@@ -343,7 +470,11 @@ fn inbound_claims(seen: &Window<'_>, expected: &Expected<'_>, database: &Service
         // Since its start: connections are older than the window.
         at_least_claim(claim("every open connection came over mTLS"), needed, Some(mtls)),
         count_claim(claim("no connection came as plaintext"), Bounds::exactly(0), plaintext),
-        at_least_claim(claim("enough bytes for every query"), queries * LEAST_BYTES, received),
+        at_least_claim(
+            claim("enough bytes for every query"),
+            queries * LEAST_OF_POSTGRES,
+            received,
+        ),
     ]
 }
 
@@ -364,7 +495,7 @@ fn outbound_claims(
         let what = format!("outbound: enough bytes for every query of {name}");
         let sent = seen.growth(&caller.name, |c| c.call(name).sent_bytes);
         let claim = format!("{}, {what}", proxies_of(caller));
-        claims.push(at_least_claim(claim, queries * LEAST_BYTES, sent));
+        claims.push(at_least_claim(claim, queries * LEAST_OF_POSTGRES, sent));
     }
     claims
 }

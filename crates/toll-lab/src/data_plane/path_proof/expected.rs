@@ -1,12 +1,15 @@
 //! How often each service is asked, and each call made, when the entry gets the requests of a window. A query of
-//! a database is one call of it.
+//! a database is one call of it. Parts of the airline call by what the entry was asked for, all others once for each
+//! request.
 
 use std::collections::BTreeMap;
 use std::iter::Sum;
 use std::ops::{Add, Mul};
 
-use super::{Window, distinct};
-use crate::deployment::{Deployment, Service};
+use super::airline::{self, Callee};
+use super::{Window, distinct, passes_by};
+use crate::deployment::{AirlinePart, Deployment, Program, Service};
+use crate::proof::Asked;
 
 /// The least and the most that a count may show: proxies may send requests again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,6 +51,8 @@ impl Sum for Bounds {
 pub(super) struct Expected<'a> {
     deployment: &'a Deployment,
     requests: u64,
+    /// What the requests asked for; only the airline makes a difference.
+    asked: &'a [Asked],
     /// Requests that the caller's proxies sent again of their own accord, by caller and callee.
     retries: BTreeMap<(&'a str, &'a str), u64>,
 }
@@ -61,12 +66,13 @@ impl<'a> Expected<'a> {
                 retries.insert((caller.name.as_str(), callee.as_str()), again.unwrap_or(0));
             }
         }
-        Self { retries, ..Self::of(seen.deployment, seen.traffic.requests) }
+        let once = Self::of(seen.deployment, seen.traffic.requests);
+        Self { retries, asked: &seen.traffic.asked, ..once }
     }
 
-    /// Without any request that is sent again.
+    /// Without any request that is sent again, and of no airline.
     pub(super) fn of(deployment: &'a Deployment, requests: u64) -> Self {
-        Self { deployment, requests, retries: BTreeMap::new() }
+        Self { deployment, requests, asked: &[], retries: BTreeMap::new() }
     }
 
     /// Requests that come to a service, or queries that come to a database.
@@ -79,20 +85,62 @@ impl<'a> Expected<'a> {
 
     /// Calls of `caller` to `callee`.
     pub(super) fn calls(&self, caller: &Service, callee: &str) -> Bounds {
-        let each = caller.calls.iter().filter(|name| *name == callee).count() as u64;
-        let again = self.retries.get(&(caller.name.as_str(), callee)).copied().unwrap_or(0);
-        self.arrivals(&caller.name) * each + Bounds { least: 0, most: again }
+        let each = times(caller, callee);
+        let again = self.retries_of(caller, callee);
+        let made = match self.airlines(caller, callee) {
+            // Which of its requests a proxy sent again, and so what that led to, is not known.
+            Some((part, to)) if each > 0 => {
+                let again = Bounds { least: 0, most: self.sent_again(caller) };
+                airline::calls(self.asked, part, to) + again
+            }
+            _ => self.arrivals(&caller.name) * each,
+        };
+        made + Bounds { least: 0, most: again }
+    }
+
+    /// The row of the airline's table for a call, if it is one of the airline's.
+    fn airlines(&self, caller: &Service, callee: &str) -> Option<(AirlinePart, Callee)> {
+        let part = |service: &Service| match &service.program {
+            Program::Airline(airline) => Some(airline.part),
+            _ => None,
+        };
+        let callee = self.deployment.service(callee)?;
+        let to = match callee.program.is_database() {
+            true => Callee::Database,
+            false => Callee::Part(part(callee)?),
+        };
+        Some((part(caller)?, to))
+    }
+
+    /// Requests that come to a service only because proxies on their way sent some again.
+    fn sent_again(&self, service: &Service) -> u64 {
+        let callers = self.deployment.callers_of(&service.name);
+        let from = |caller: &Service| {
+            self.sent_again(caller) * times(caller, &service.name)
+                + self.retries_of(caller, &service.name)
+        };
+        callers.map(from).sum()
+    }
+
+    fn retries_of(&self, caller: &Service, callee: &str) -> u64 {
+        self.retries.get(&(caller.name.as_str(), callee)).copied().unwrap_or(0)
     }
 
     /// Ways through sidecars: into each service that has one, and out of it for each call.
     pub(super) fn crossings(&self) -> Bounds {
-        let with_sidecar = self.deployment.services.iter().filter(|s| s.program.takes_sidecar());
+        let with_sidecar = self.deployment.services.iter().filter(|s| s.takes_sidecar());
         with_sidecar.map(|service| self.crossings_of(service)).sum()
     }
 
     fn crossings_of(&self, service: &Service) -> Bounds {
         let callees = distinct(service.calls.iter().map(String::as_str)).into_iter();
-        let calls: Bounds = callees.map(|callee| self.calls(service, callee)).sum();
+        let through = callees.filter(|callee| !passes_by(self.deployment, callee));
+        let calls: Bounds = through.map(|callee| self.calls(service, callee)).sum();
         self.arrivals(&service.name) + calls
     }
+}
+
+/// How often `callee` is among the calls of `caller`.
+fn times(caller: &Service, callee: &str) -> u64 {
+    caller.calls.iter().filter(|name| *name == callee).count() as u64
 }

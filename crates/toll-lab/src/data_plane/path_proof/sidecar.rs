@@ -60,7 +60,7 @@ fn call_claims(
 }
 
 pub(super) fn handshake_claim(seen: &Window<'_>, caller: &str, callee: &str) -> Claim {
-    let by_gateway = seen.deployment.service(caller).is_some_and(|s| !s.program.takes_sidecar());
+    let by_gateway = seen.deployment.service(caller).is_some_and(|s| !s.takes_sidecar());
     let whose = if by_gateway { "from the gateway to the sidecar" } else { "between the sidecars" };
     let claim = format!("{caller} to {callee}: every connection {whose} is TLS");
     tls_claim(seen, &seen.pods_of(caller), claim, |c| c.call(callee))
@@ -118,8 +118,7 @@ pub(super) fn plaintext_claims(
     let DataPlane::Sidecar { mtls, .. } = deployment.data_plane else {
         return Vec::new();
     };
-    let behind =
-        |service: &&Service| service.program.takes_sidecar() && service.name != deployment.entry;
+    let behind = |service: &&Service| service.takes_sidecar() && service.name != deployment.entry;
     let claim = |service: &Service| {
         let claim = format!("{} {}", proxies_of(service), does(service, mtls));
         let (expected, holds): (_, fn(&Plaintext) -> bool) = match mtls {
@@ -165,7 +164,7 @@ pub(super) const CLOSED: &str = "connection closed without an answer";
 /// What a permissive proxy lets through.
 pub(super) const AN_ANSWER: &str = "an answer";
 
-fn outcome_text(outcome: Option<&Plaintext>) -> String {
+pub(super) fn outcome_text(outcome: Option<&Plaintext>) -> String {
     match outcome {
         // A database answers with a byte, which is no status.
         Some(Plaintext::Answered(0..100)) => AN_ANSWER.to_owned(),

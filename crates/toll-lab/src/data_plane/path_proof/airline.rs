@@ -1,0 +1,141 @@
+//! Which calls and operations the requests of the airline's entry lead to. Pure: a table, and requests held against
+//! it. The airline that does so is `crates/toll-service/src/airline`; it sends nothing again of its own accord.
+
+use AirlinePart::{Bookings, Customers, Flights, Web};
+
+use super::Window;
+use super::expected::Bounds;
+use crate::deployment::{AirlinePart, Deployment, Program};
+use crate::proof::{Asked, Claim};
+
+/// What the entry can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    FindFlights,
+    Book,
+    ListBookings,
+    ShowCustomer,
+}
+
+/// Where a part sends a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Callee {
+    Part(AirlinePart),
+    Database,
+}
+
+/// All calls: each is made once for each request that asks so, unless something fails before it.
+const CALLS: [(Ask, AirlinePart, Callee); 12] = [
+    (Ask::FindFlights, Web, Callee::Part(Flights)),
+    (Ask::FindFlights, Flights, Callee::Database),
+    (Ask::Book, Web, Callee::Part(Bookings)),
+    (Ask::Book, Bookings, Callee::Part(Customers)),
+    (Ask::Book, Customers, Callee::Database),
+    (Ask::Book, Bookings, Callee::Part(Flights)),
+    (Ask::Book, Flights, Callee::Database),
+    (Ask::Book, Bookings, Callee::Database),
+    (Ask::ListBookings, Web, Callee::Part(Bookings)),
+    (Ask::ListBookings, Bookings, Callee::Database),
+    (Ask::ShowCustomer, Web, Callee::Part(Customers)),
+    (Ask::ShowCustomer, Customers, Callee::Database),
+];
+
+impl Ask {
+    /// None for what the entry answers without asking anybody.
+    fn of(asked: &Asked) -> Option<Self> {
+        let path = asked.path.split(['?', '#']).next().unwrap_or_default();
+        match (asked.method.as_str(), path) {
+            ("GET", "/flights") => Some(Self::FindFlights),
+            ("POST", "/bookings") => Some(Self::Book),
+            ("GET", "/bookings") => Some(Self::ListBookings),
+            ("GET", path) if path.starts_with("/customers/") => Some(Self::ShowCustomer),
+            _ => None,
+        }
+    }
+}
+
+/// Whether the deployment's calls follow the table.
+pub(super) fn is_deployed(deployment: &Deployment) -> bool {
+    deployment.services.iter().any(|service| matches!(service.program, Program::Airline(_)))
+}
+
+/// Calls of one part that these requests lead to. One that was not answered with success may have led to fewer.
+pub(super) fn calls(asked: &[Asked], caller: AirlinePart, callee: Callee) -> Bounds {
+    let leads_to_it = |ask| CALLS.contains(&(ask, caller, callee));
+    bounds(asked, |asked| Ask::of(asked).is_some_and(leads_to_it))
+}
+
+/// Bookings that these requests make: a request that was not answered with success may have made one.
+pub(super) fn bookings(asked: &[Asked]) -> Bounds {
+    bounds(asked, |asked| Ask::of(asked) == Some(Ask::Book))
+}
+
+fn bounds(asked: &[Asked], wanted: impl Fn(&Asked) -> bool) -> Bounds {
+    let wanted = asked.iter().filter(|asked| wanted(asked));
+    wanted.map(|asked| Bounds { least: asked.acknowledged, most: asked.requests }).sum()
+}
+
+/// A claim that fails: what requests lead to that asked for who knows what is not known either.
+pub(super) fn untold(seen: &Window<'_>) -> Option<Claim> {
+    let (told, sent) =
+        (seen.traffic.asked.iter().map(|asked| asked.requests).sum::<u64>(), seen.traffic.requests);
+    (told != sent).then(|| Claim {
+        claim: "the load tells what each request asked for".to_owned(),
+        expected: sent.to_string(),
+        seen: told.to_string(),
+        holds: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(method: &str, path: &str, requests: u64, acknowledged: u64) -> Asked {
+        Asked { method: method.into(), path: path.into(), requests, acknowledged }
+    }
+
+    /// The database's operations, by part.
+    fn operations(asked: &[Asked]) -> [u64; 3] {
+        [Flights, Bookings, Customers].map(|part| {
+            let Bounds { least, most } = calls(asked, part, Callee::Database);
+            assert_eq!(least, most);
+            least
+        })
+    }
+
+    #[test]
+    fn each_request_leads_to_the_operations_of_its_row() {
+        for (method, path, expected) in [
+            ("GET", "/flights?from=A1&to=A2", [1, 0, 0]),
+            ("POST", "/bookings", [1, 1, 1]),
+            ("GET", "/bookings?customer={{random.0.1999}}", [0, 1, 0]),
+            ("GET", "/customers/{{random.0.1999}}", [0, 0, 1]),
+        ] {
+            assert_eq!(operations(&[asked(method, path, 1, 1)]), expected, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn what_the_entry_does_not_know_leads_to_nothing() {
+        for (method, path) in [("GET", "/"), ("POST", "/flights"), ("GET", "/customers")] {
+            assert_eq!(operations(&[asked(method, path, 9, 9)]), [0; 3], "{method} {path}");
+            assert_eq!(calls(&[asked(method, path, 9, 9)], Web, Callee::Part(Flights)).most, 0);
+        }
+    }
+
+    #[test]
+    fn a_part_calls_another_at_most_once_for_each_request() {
+        for (index, call) in CALLS.iter().enumerate() {
+            assert!(!CALLS[..index].contains(call), "{call:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_failed_may_have_led_to_nothing() {
+        let failed = [asked("POST", "/bookings", 10, 7)];
+        assert_eq!(bookings(&failed), Bounds { least: 7, most: 10 });
+        let seats = calls(&failed, Bookings, Callee::Part(Flights));
+        assert_eq!(seats, Bounds { least: 7, most: 10 });
+    }
+}
