@@ -23,7 +23,9 @@ use crate::report::REPORT_VERSION;
 use crate::setup::{Length, Setup};
 use crate::shard::{Finished, Shard};
 use crate::steady::is_stable;
-use crate::{Histogram, LoadError, LoadEvent, LoadPlan, LoadReport, Phase, Sample, SeriesPoint};
+use crate::{
+    Histogram, LoadError, LoadEvent, LoadPlan, LoadReport, Phase, Sample, SeriesPoint, TargetReport,
+};
 
 /// Between the agreement on an instant and the instant: time for every loop to hear of it, nanoseconds.
 const NOTICE_NS: u64 = 2_000_000;
@@ -367,6 +369,7 @@ impl<'a, 'l> Coordinator<'a, 'l> {
     fn into_report(self, finished: Vec<Finished>) -> LoadReport {
         let opened = finished.iter().map(|f| f.opened).sum();
         let samples_lost = finished.iter().map(|f| f.samples_lost).sum();
+        let targets = targets(&finished, self.setup.plan.targets.len());
         let (warm_ups, measured): (Vec<Recorder>, Vec<Recorder>) =
             finished.into_iter().map(|f| (f.warm_up, f.measured)).unzip();
         let warm_up_stable = is_stable(&self.warm_up.series);
@@ -376,7 +379,7 @@ impl<'a, 'l> Coordinator<'a, 'l> {
             version: REPORT_VERSION,
             warm_up_stable,
             sent_in_all_phases: warm_up.sent + measure.sent,
-            targets: Vec::new(),
+            targets,
             connections_opened: opened,
             resolve_us: self.setup.resolved_in.as_nanos() as f64 / 1e3,
             threads: self.setup.plan.threads,
@@ -387,6 +390,15 @@ impl<'a, 'l> Coordinator<'a, 'l> {
             measure,
         }
     }
+}
+
+/// By target, of all loops and phases.
+fn targets(finished: &[Finished], count: usize) -> Vec<TargetReport> {
+    let mut targets = vec![TargetReport::default(); count];
+    for recorder in finished.iter().flat_map(|f| [&f.warm_up, &f.measured]) {
+        targets.iter_mut().zip(recorder.targets()).for_each(|(sum, part)| sum.absorb(*part));
+    }
+    targets
 }
 
 impl Course {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-use crate::{Check, LoadReport, PhaseReport, StageReport, Steps};
+use crate::{Check, LoadReport, PhaseReport, StageReport, Steps, TargetReport};
 
 impl LoadReport {
     /// The report of the load whose parts these are; nothing when there are none.
@@ -26,6 +26,7 @@ impl LoadReport {
         self.warm_up_stable &= part.warm_up_stable;
         self.measure.absorb(&part.measure);
         self.sent_in_all_phases += part.sent_in_all_phases;
+        absorb_targets(&mut self.targets, &part.targets);
         self.connections_opened += part.connections_opened;
         self.resolve_us = self.resolve_us.max(part.resolve_us);
         self.threads += part.threads;
@@ -34,6 +35,21 @@ impl LoadReport {
         for check in &part.checks {
             absorb_check(&mut self.checks, check);
         }
+    }
+}
+
+/// An earlier engine does not tell its targets apart, and so the whole cannot.
+fn absorb_targets(targets: &mut Vec<TargetReport>, part: &[TargetReport]) {
+    if targets.len() != part.len() {
+        return targets.clear();
+    }
+    targets.iter_mut().zip(part).for_each(|(sum, part)| sum.absorb(*part));
+}
+
+impl TargetReport {
+    pub(crate) fn absorb(&mut self, part: TargetReport) {
+        self.sent += part.sent;
+        self.succeeded += part.succeeded;
     }
 }
 
@@ -213,6 +229,18 @@ mod tests {
         let held = |parts: &[LoadReport]| LoadReport::merge(parts).unwrap().checks[0].holds;
         assert!(held(&[part(true), part(true)]));
         assert!(!held(&[part(true), part(false)]));
+    }
+
+    #[test]
+    fn targets_of_parts_add_up_unless_a_part_does_not_tell_them_apart() {
+        let part = |counts: &[(u64, u64)]| {
+            let target = |&(sent, succeeded): &(u64, u64)| TargetReport { sent, succeeded };
+            LoadReport { targets: counts.iter().map(target).collect(), ..LoadReport::default() }
+        };
+        let merged = |parts: &[LoadReport]| LoadReport::merge(parts).unwrap().targets;
+        let (one, other) = (part(&[(5, 4), (3, 3)]), part(&[(2, 2), (9, 0)]));
+        assert_eq!(merged(&[one.clone(), other]), part(&[(7, 6), (12, 3)]).targets);
+        assert_eq!(merged(&[one, part(&[])]), []);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::clock::{SECOND_NS, Usage};
 use crate::http::Answer;
 use crate::pool::Exchange;
 use crate::schedule::Stages;
-use crate::{ErrorKind, Histogram, PhaseReport, Stage, StageReport, Steps};
+use crate::{ErrorKind, Histogram, PhaseReport, Stage, StageReport, Steps, TargetReport};
 
 /// Length of an interval of the series.
 pub(crate) const INTERVAL_NS: u64 = SECOND_NS / 4;
@@ -38,6 +38,8 @@ pub(crate) struct Recorder {
     statuses: Box<[u64; STATUSES]>,
     grpc_statuses: BTreeMap<u16, u64>,
     errors: BTreeMap<ErrorKind, u64>,
+    /// By the number of the target.
+    targets: Box<[TargetReport]>,
     bytes: Bytes,
     interval: Interval,
     open_loop: bool,
@@ -118,8 +120,8 @@ pub(crate) struct Taken {
 }
 
 impl Recorder {
-    /// For a phase that uses up to `connections`, in an open loop or a closed one.
-    pub fn new(connections: usize, open_loop: bool, stages: &Stages) -> Recorder {
+    /// For a phase that uses up to `connections` to so many `targets`, in an open loop or a closed one.
+    pub fn new(connections: usize, targets: usize, open_loop: bool, stages: &Stages) -> Recorder {
         let several = if stages.len() > 1 { stages.len() } else { 0 };
         Recorder {
             begin_ns: 0,
@@ -137,6 +139,7 @@ impl Recorder {
             statuses: Box::new([0; STATUSES]),
             grpc_statuses: BTreeMap::new(),
             errors: BTreeMap::new(),
+            targets: vec![TargetReport::default(); targets].into(),
             bytes: Bytes::default(),
             interval: Interval { latency: Box::default(), number: 0, completed: 0 },
             open_loop,
@@ -196,6 +199,7 @@ impl Recorder {
     /// A request was handed to the kernel on the connection in `slot`.
     pub fn sent(&mut self, exchange: &Exchange, slot: usize, waited: bool, body_bytes: u64) {
         self.sent += 1;
+        self.targets[exchange.target as usize].sent += 1;
         self.waited += u64::from(waited);
         self.used[slot] = true;
         self.bytes.out += u64::from(exchange.bytes_out);
@@ -216,6 +220,7 @@ impl Recorder {
         let latency_ns = done_ns - exchange.intended_ns;
         self.done += 1;
         self.statuses[usize::from(answer.status)] += 1;
+        self.targets[exchange.target as usize].succeeded += u64::from(answer.status < 300);
         self.bytes.body_in += answer.body_bytes;
         self.interval.latency.record_ns(latency_ns);
         if self.is_late(exchange) {
@@ -256,8 +261,9 @@ impl Recorder {
     }
 
     /// A request that was sent was not processed, and will be sent again.
-    pub fn not_processed(&mut self) {
+    pub fn not_processed(&mut self, exchange: &Exchange) {
         self.sent_in_vain += 1;
+        self.targets[exchange.target as usize].sent -= 1;
     }
 
     /// A request that was sent is not waited for.
@@ -289,6 +295,11 @@ impl Recorder {
     /// Whether any request was answered.
     pub fn has_answers(&self) -> bool {
         self.done > 0
+    }
+
+    /// What was sent and what succeeded, by the number of the target.
+    pub fn targets(&self) -> &[TargetReport] {
+        &self.targets
     }
 
     /// When the phase began, nanoseconds.
@@ -430,7 +441,7 @@ mod tests {
     }
 
     fn recorder(open_loop: bool) -> Recorder {
-        let mut recorder = Recorder::new(2, open_loop, &Stages::new(&Profile::constant(1.0)));
+        let mut recorder = Recorder::new(2, 2, open_loop, &Stages::new(&Profile::constant(1.0)));
         recorder.begin(0, 0);
         recorder
     }
@@ -529,7 +540,7 @@ mod tests {
     fn a_request_counts_in_the_stage_in_which_it_fell_due() {
         let stage = |from, to| Stage { duration_s: 1.0, from, to };
         let profile = Profile { stages: vec![stage(1.0, 1.0), stage(5.0, 5.0)] };
-        let mut recorder = Recorder::new(1, false, &Stages::new(&profile));
+        let mut recorder = Recorder::new(1, 1, false, &Stages::new(&profile));
         recorder.begin(0, 0);
         let second = SECOND_NS / US;
         for intended_us in [0, second - 1, second, 3 * second] {
@@ -554,6 +565,30 @@ mod tests {
         let report = recorder.into_report(Histogram::new(), &[]);
         assert_eq!((report.done, report.latency.count()), (1, 1));
         assert_eq!(report.end_ns, SECOND_NS);
+    }
+
+    #[test]
+    fn what_was_sent_and_what_succeeded_is_told_of_each_target() {
+        let mut recorder = recorder(false);
+        let to = |target| Exchange { target, ..exchange(0, 0) };
+        for (target, status) in [(0, 200), (1, 201), (1, 404), (1, 302)] {
+            recorder.sent(&to(target), 0, false, 0);
+            recorder.done(&to(target), 5, &answer(status, 0));
+        }
+        recorder.sent(&to(0), 0, false, 0);
+        recorder.failed(&to(0), ErrorKind::Reset);
+        let told = recorder.targets().iter().map(|t| (t.sent, t.succeeded)).collect::<Vec<_>>();
+        assert_eq!(told, [(2, 1), (3, 1)]);
+    }
+
+    #[test]
+    fn a_request_that_the_peer_did_not_process_was_not_sent_to_its_target() {
+        let mut recorder = recorder(false);
+        recorder.sent(&exchange(0, 0), 0, false, 0);
+        recorder.not_processed(&exchange(0, 0));
+        recorder.sent(&exchange(0, 0), 0, false, 0);
+        assert_eq!(recorder.targets()[0].sent, 1);
+        assert_eq!(finished(recorder).sent, 1);
     }
 
     #[test]

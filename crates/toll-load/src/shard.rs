@@ -117,7 +117,7 @@ impl<'a> Shard<'a> {
         let shape = setup.shape(thread, clients);
         let slots = shape.slots * setup.origins.len();
         let open_loop = shape.shared;
-        let recorder = || Recorder::new(slots, open_loop, &setup.stages);
+        let recorder = || Recorder::new(slots, plan.targets.len(), open_loop, &setup.stages);
         let now_ns = now_ns();
         Ok(Shard {
             poller: Poller::new(plan.idle, control.call(thread))?,
@@ -638,7 +638,7 @@ impl<'a> Shard<'a> {
     /// A request that the peer says it did not process waits for its turn again; it has not ended.
     fn send_again(&mut self, end: &Ended) -> bool {
         let Exchange { phase, target, client, intended_ns, .. } = end.exchange;
-        self.recorder(phase).not_processed();
+        self.recorder(phase).not_processed(&end.exchange);
         let due = Due { intended_ns, waited: true, target, client };
         match self.source {
             Source::Clients(_) => self.pool.wait_on(end.lane, due),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::engine::{closed, measured, open, plan};
 use crate::server::{OK, Reply, Request, Server};
-use toll_load::{LoadModel, Rows, Stop, Target};
+use toll_load::{LoadModel, Rows, Stop, Target, TargetReport, WarmUp};
 
 type Heard = Arc<Mutex<Vec<String>>>;
 
@@ -48,6 +48,24 @@ fn each_of_two_servers_gets_exactly_its_share() {
         assert_eq!((report.measure.done, report.measure.errors.len()), (400, 0));
         let connections = servers[0].connections() + servers[1].connections();
         assert_eq!(report.connections_opened, connections);
+    }
+}
+
+#[test]
+fn what_each_target_got_and_answered_well_is_told_of_all_loops_and_phases() {
+    for model in models() {
+        let refusing = |_: &Request| Reply::Keep(OK.replace("200 OK", "404 Not Found"));
+        let servers = [Server::start(|_| Reply::ok()), Server::hear(refusing)];
+        let mut plan = plan(servers[0].url(), model, Stop::AfterRequests(400));
+        plan.targets.push(Target::get(servers[1].url()));
+        plan.warm_up = WarmUp { min_s: 0.05, max_s: 0.1 };
+        plan.threads = 2;
+        let report = measured(&plan);
+        let (well, badly) = (servers[0].requests(), servers[1].requests());
+        assert!(well > 200, "{well} of the warm-up and the measured phase");
+        let target = |sent, succeeded| TargetReport { sent, succeeded };
+        assert_eq!(report.targets, [target(well, well), target(badly, 0)]);
+        assert_eq!(report.sent_in_all_phases, well + badly);
     }
 }
 

@@ -24,7 +24,7 @@ has no valid trial, 4 `toll load` did not keep its schedule, 99 a --fail-if of
 `toll load` was met, 130 interrupted (what was measured is kept).";
 
 /// A run is resumed as it was planned.
-const NOT_OF_A_RESUMED_RUN: [&str; 11] = [
+const NOT_OF_A_RESUMED_RUN: [&str; 12] = [
     "study",
     "quick",
     "paper",
@@ -32,6 +32,7 @@ const NOT_OF_A_RESUMED_RUN: [&str; 11] = [
     "variants",
     "aa",
     "runtime",
+    "database",
     "seed",
     "isolation",
     "out",
@@ -113,6 +114,9 @@ pub struct StudyChoice {
     /// What the built-in services are written in (default: the study's, else native)
     #[arg(long, value_enum)]
     pub runtime: Option<RuntimeChoice>,
+    /// The server of the databases outside of the mesh (default: the study's)
+    #[arg(long, value_enum)]
+    pub database: Option<DatabaseChoice>,
     /// Seed of the order and of Poisson arrivals (default: from the clock, recorded)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -130,6 +134,7 @@ Examples:
   toll run mesher --aa --blocks 10
   toll run customer-360 --runtime spring
   toll run petclinic-agent
+  toll run egress-gateway --database postgres
   toll run --resume runs/20261121-140312-mesher")]
 pub struct RunArguments {
     /// The study and how to run it; not with --resume, which keeps the plan.
@@ -211,6 +216,15 @@ pub enum RuntimeChoice {
     Native,
     /// Spring Boot with WebFlux and R2DBC on a JVM: slower to start and to settle
     Spring,
+}
+
+/// Servers that a database outside of the mesh may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DatabaseChoice {
+    /// MongoDB: a `mongod` where there is one, else a server of its protocol on a JVM
+    Mongodb,
+    /// PostgreSQL 17, which speaks TLS from the first byte on
+    Postgres,
 }
 
 /// Isolation levels of the local lab.

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use toll_lab::parts::{self, Fetch, PartError};
-use toll_lab::{Isolation, Lab, LocalOptions, Runtime};
+use toll_lab::{DatabaseServer, Isolation, Lab, LocalOptions, Runtime};
 
 use super::arguments::{
-    DoctorArguments, IsolationChoice, PlanArguments, ReportArguments, ReportFormat, RunArguments,
-    RuntimeChoice, StudyArguments, StudyChoice,
+    DatabaseChoice, DoctorArguments, IsolationChoice, PlanArguments, ReportArguments, ReportFormat,
+    RunArguments, RuntimeChoice, StudyArguments, StudyChoice,
 };
 use super::exit;
 use super::parts::Parts;
@@ -250,7 +250,7 @@ impl Wish {
         let (name, text) = study_text(&choice.study)?;
         let (study, warnings) = read(&name, &text)?;
         let choices = Choices {
-            database: None,
+            database: choice.database.map(database),
             profile: profile(choice),
             blocks: choice.blocks,
             variants: choice.variants.clone(),
@@ -358,6 +358,13 @@ fn runtime(choice: RuntimeChoice) -> Runtime {
     match choice {
         RuntimeChoice::Native => Runtime::Native,
         RuntimeChoice::Spring => Runtime::Spring,
+    }
+}
+
+fn database(choice: DatabaseChoice) -> DatabaseServer {
+    match choice {
+        DatabaseChoice::Mongodb => DatabaseServer::MongoDb,
+        DatabaseChoice::Postgres => DatabaseServer::Postgres,
     }
 }
 

@@ -1,8 +1,8 @@
 //! The application of a study as the services that a lab brings up: gateways, services and databases in a row.
 
 use toll_lab::{
-    Airline, AirlinePart, BuiltIn, Metrics, Nginx, Petclinic, PetclinicPart, Postgres, Program,
-    Queries, Runtime, Service, Stall,
+    Airline, AirlineDatabase, AirlinePart, BuiltIn, DatabaseServer, External, Metrics, Nginx,
+    Petclinic, PetclinicPart, Postgres, Program, Queries, Runtime, Service, Stall,
 };
 
 use crate::study::{self, App, Study};
@@ -21,11 +21,20 @@ const JVM_SERIES: [&str; 7] = [
 /// The group that holds what is toll's own.
 const OWN_GROUP: &str = "toll";
 
+/// What the user chose of the application.
+#[derive(Debug, Clone, Copy)]
+pub struct Chosen {
+    /// Of all built-in services.
+    pub runtime: Option<Runtime>,
+    /// Of all external databases.
+    pub database: Option<DatabaseServer>,
+}
+
 /// The application's services, and the collector where one of the variants has an agent: then all have it, so that
-/// nothing but the agent tells them apart. `runtime` goes before what the study says.
-pub fn services(study: &Study, runtime: Option<Runtime>) -> Vec<Service> {
+/// nothing but the agent tells them apart. What was chosen goes before what the study says.
+pub fn services(study: &Study, chosen: Chosen) -> Vec<Service> {
     let traced = study.variants.values().any(|variant| variant.java_agent.is_some());
-    let mut services = of_app(&study.app, runtime);
+    let mut services = of_app(&study.app, chosen);
     services.extend(traced.then(collector));
     services
 }
@@ -46,11 +55,12 @@ fn collector() -> Service {
 }
 
 /// In the order in which a request meets them.
-fn of_app(app: &App, runtime: Option<Runtime>) -> Vec<Service> {
+fn of_app(app: &App, chosen: Chosen) -> Vec<Service> {
     let gateways = app.gateways.iter().map(|(name, written)| gateway(name.as_str(), written));
     let services =
-        app.services.iter().map(|(name, written)| service(name.as_str(), written, runtime));
-    let databases = app.databases.iter().map(|(name, written)| database(name.as_str(), written));
+        app.services.iter().map(|(name, written)| service(name.as_str(), written, chosen.runtime));
+    let databases =
+        app.databases.iter().map(|(name, written)| database(name.as_str(), written, chosen));
     gateways.chain(services).chain(databases).collect()
 }
 
@@ -69,17 +79,15 @@ fn gateway(name: &str, gateway: &study::Gateway) -> Service {
     }
 }
 
-fn database(name: &str, database: &study::Database) -> Service {
+fn database(name: &str, database: &study::Database, chosen: Chosen) -> Service {
+    let external = database.external.as_ref();
     Service {
-        external: None,
+        external: external.map(|external| External { host: external.host.clone() }),
         name: name.into(),
         group: database.group.to_string(),
         replicas: 1,
         port: database.port,
-        program: Program::Postgres(Postgres {
-            seed: database.seed.clone().unwrap_or_default(),
-            written: database.written.clone(),
-        }),
+        program: contents(database, chosen),
         calls: vec![],
         metrics: None,
         tls: false,
@@ -87,9 +95,27 @@ fn database(name: &str, database: &study::Database) -> Service {
     }
 }
 
+fn contents(database: &study::Database, chosen: Chosen) -> Program {
+    match database.airline {
+        None => Program::Postgres(Postgres {
+            seed: database.seed.clone().unwrap_or_default(),
+            written: database.written.clone(),
+        }),
+        Some(study::Inventory { flights, seats, customers }) => {
+            let written = match database.server.unwrap_or_default() {
+                study::Server::Postgres => DatabaseServer::Postgres,
+                study::Server::Mongodb => DatabaseServer::MongoDb,
+            };
+            let server = chosen.database.unwrap_or(written);
+            Program::AirlineDatabase(AirlineDatabase { server, flights, seats, customers })
+        }
+    }
+}
+
 fn service(name: &str, service: &study::Service, runtime: Option<Runtime>) -> Service {
     // A database is asked after all calls.
     let database = service.postgres.iter().map(|queries| &queries.database);
+    let database = database.chain(&service.database);
     Service {
         external: None,
         name: name.into(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use toll_lab::{BuiltIn, DataPlane, Deployment, Program, Runtime};
+use toll_lab::{AirlineDatabase, BuiltIn, DataPlane, DatabaseServer, Deployment, Program, Runtime};
 use toll_load::Stop;
 
 use super::{Arm, BringUp, Plan, PlannedLoad, PlannedSettle, PlannedTrial};
@@ -11,6 +11,13 @@ use super::{Arm, BringUp, Plan, PlannedLoad, PlannedSettle, PlannedTrial};
 const UP_AND_DOWN_S: f64 = 1.5;
 /// What a PostgreSQL server adds: copying its data, starting, filling it, seconds.
 const DATABASE_S: f64 = 0.5;
+/// What a MongoDB server adds: starting, on a JVM where it is the stand-in, and filling it, seconds.
+const MONGODB_S: f64 = 3.0;
+/// What an egress gateway adds: a pod more, seconds.
+const EGRESS_S: f64 = 0.5;
+/// What an external database adds to a trial: a look into it and a handshake from each calling pod, before and after,
+/// seconds.
+const PROOF_OF_EXTERNAL_S: f64 = 0.2;
 /// Bring-up and tear-down with services on a JVM, which are slow to start, seconds.
 const JVM_UP_AND_DOWN_S: f64 = 12.0;
 /// What an agent adds to that: it rewrites classes while they load, seconds.
@@ -80,6 +87,8 @@ impl Plan {
             }
             budget.trials_s += if has_agent(&deployment) { LAST_SPANS_S } else { 0.0 };
             budget.trials_s += each_further_pod_s(&deployment, PROOF_OF_POD_S);
+            let external = deployment.services.iter().filter(|s| s.external.is_some()).count();
+            budget.trials_s += external as f64 * PROOF_OF_EXTERNAL_S;
             budget.trials_s += self.load(&trial.load).map_or(0.0, |load| self.load_s(load));
             Some(*budget)
         })
@@ -140,15 +149,26 @@ fn up_and_down_s(deployment: &Deployment) -> f64 {
         let spring = matches!(program, Program::BuiltIn(BuiltIn { runtime: Runtime::Spring, .. }));
         spring || matches!(program, Program::Petclinic(_))
     };
-    let mut programs = deployment.services.iter().map(|service| &service.program);
+    let programs = deployment.services.iter().map(|service| &service.program);
     let first_pods_s = if programs.clone().any(on_jvm) {
         JVM_UP_AND_DOWN_S + if has_agent(deployment) { AGENT_S } else { 0.0 }
-    } else if programs.any(Program::is_database) {
-        UP_AND_DOWN_S + DATABASE_S
     } else {
-        UP_AND_DOWN_S
+        // They start side by side: the slowest counts.
+        UP_AND_DOWN_S + programs.map(database_s).fold(0.0, f64::max)
     };
-    first_pods_s + each_further_pod_s(deployment, FURTHER_POD_S)
+    let egress_s = deployment.data_plane.egress_gateway().map_or(0.0, |_| EGRESS_S);
+    first_pods_s + egress_s + each_further_pod_s(deployment, FURTHER_POD_S)
+}
+
+/// What a server takes beyond services that start at once, seconds.
+fn database_s(program: &Program) -> f64 {
+    match program {
+        Program::AirlineDatabase(AirlineDatabase { server: DatabaseServer::MongoDb, .. }) => {
+            MONGODB_S
+        }
+        program if program.is_database() => DATABASE_S,
+        _ => 0.0,
+    }
 }
 
 /// For all pods but the first of each service, seconds; of a pod without and with a sidecar.

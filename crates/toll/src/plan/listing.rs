@@ -6,14 +6,14 @@ use std::fmt::Write;
 
 use similar::TextDiff;
 use toll_lab::{
-    AgentKind, BuiltIn, DataPlane, DatabaseServer, Petclinic, PetclinicPart, Program, Rendered,
-    Runtime, Service,
+    AgentKind, Airline, AirlineDatabase, AirlinePart, BuiltIn, DataPlane, DatabaseServer,
+    Petclinic, PetclinicPart, Program, Rendered, Runtime, Service,
 };
 use toll_load::Stop;
 
 use super::{
-    BringUp, Cell, Plan, PlannedLoad, PlannedRate, PlannedTrial, PlannedUsers, PlannedVariant,
-    Release, VariantState,
+    BringUp, Cell, Plan, PlannedKind, PlannedLoad, PlannedRate, PlannedRequest, PlannedTrial,
+    PlannedUsers, PlannedVariant, Release, VariantState,
 };
 
 mod texts;
@@ -118,11 +118,8 @@ fn service_in_words(service: &Service, swept: &[usize]) -> String {
         Program::Gateway => "Envoy as an ingress gateway".into(),
         Program::Nginx(nginx) => format!("nginx with a page of {} bytes", nginx.bytes),
         Program::Postgres(_) => "PostgreSQL on fresh data".into(),
-        Program::Airline(airline) => format!("the airline's {:?}", airline.part).to_lowercase(),
-        Program::AirlineDatabase(database) => match database.server {
-            DatabaseServer::MongoDb => "MongoDB on fresh data, over TLS".into(),
-            DatabaseServer::Postgres => "PostgreSQL on fresh data, over TLS".into(),
-        },
+        Program::Airline(airline) => airline_in_words(airline),
+        Program::AirlineDatabase(database) => airline_database_in_words(database),
         Program::Petclinic(petclinic) => petclinic_in_words(*petclinic),
         Program::Collector => "the collector of spans, toll's own".into(),
     };
@@ -138,7 +135,33 @@ fn service_in_words(service: &Service, swept: &[usize]) -> String {
     let metrics = service.metrics.iter();
     let metrics: String =
         metrics.map(|m| format!("; metrics at port {}, {}", m.port, m.path)).collect();
-    format!("{program}, port {}{replicas}{calls}{metrics}", service.port)
+    let external = service.external.iter();
+    let external: String =
+        external.map(|e| format!("; outside of the mesh as {}, over TLS", e.host)).collect();
+    format!("{program}, port {}{replicas}{calls}{metrics}{external}", service.port)
+}
+
+fn airline_in_words(airline: &Airline) -> String {
+    let part = match airline.part {
+        AirlinePart::Web => "web",
+        AirlinePart::Flights => "flights",
+        AirlinePart::Bookings => "bookings",
+        AirlinePart::Customers => "customers",
+    };
+    let connections = match airline.part {
+        AirlinePart::Web => String::new(),
+        _ => format!(", at most {} connections to its database", airline.connections),
+    };
+    format!("the airline's {part}, {:?} of work{connections}", airline.work)
+}
+
+fn airline_database_in_words(database: &AirlineDatabase) -> String {
+    let server = match database.server {
+        DatabaseServer::MongoDb => "MongoDB",
+        DatabaseServer::Postgres => "PostgreSQL",
+    };
+    let AirlineDatabase { flights, seats, customers, .. } = database;
+    format!("{server} on fresh data ({flights} flights of {seats} seats, {customers} customers)")
 }
 
 fn petclinic_in_words(petclinic: Petclinic) -> String {
@@ -194,11 +217,8 @@ fn loads(text: &mut String, plan: &Plan) {
             continue;
         }
         let load = &cells[0];
-        let request = &load.request;
-        line!(text, "  {:<14} {} {}, {}", load.name, request.method, request.path, in_words(load));
-        if let Some(content_type) = &request.content_type {
-            line!(text, "  {:<14} with {content_type}: {}", "", request.body);
-        }
+        line!(text, "  {:<14} {}, {}", load.name, asked_in_words(load), in_words(load));
+        asked_in_detail(text, load);
         if let Release::Users(users) = &load.release {
             users_in_detail(text, users);
         }
@@ -234,16 +254,43 @@ fn loads(text: &mut String, plan: &Plan) {
     }
 }
 
+/// `GET /flights`, or how many requests are mixed.
+fn asked_in_words(load: &PlannedLoad) -> String {
+    match load.mix.len() {
+        0 => format!("{} {}", load.request.method, load.request.path),
+        kinds => format!("a mix of {kinds} requests"),
+    }
+}
+
+/// What a request carries, and what a mix is made of.
+fn asked_in_detail(text: &mut String, load: &PlannedLoad) {
+    let body = |text: &mut String, request: &PlannedRequest| {
+        if let Some(content_type) = &request.content_type {
+            line!(text, "  {:<14} with {content_type}: {}", "", request.body);
+        }
+    };
+    if load.mix.is_empty() {
+        return body(text, &load.request);
+    }
+    let total: u32 = load.mix.iter().map(|kind| kind.weight).sum();
+    for PlannedKind { name, weight, request } in &load.mix {
+        let share = f64::from(*weight) * 100.0 / f64::from(total);
+        let (method, path) = (&request.method, &request.path);
+        line!(text, "  {:<14} {share:.0} % {name}: {method} {path}", "");
+        body(text, request);
+    }
+}
+
 /// The load as the study names it.
 fn load_of(load: &PlannedLoad) -> &str {
     load.cell.as_ref().map_or(&load.name, |cell| &cell.load)
 }
 
-/// The cells of one load: what they share, then a line for each rate, with a column for each size.
+/// The cells of one load: what they share, then a line for each step, with a column for each size.
 fn sweep(text: &mut String, cells: &[PlannedLoad]) {
     let first = &cells[0];
-    let request = &first.request;
-    line!(text, "  {:<14} {} {}, {}", load_of(first), request.method, request.path, shared(first));
+    line!(text, "  {:<14} {}, {}", load_of(first), asked_in_words(first), shared(first));
+    asked_in_detail(text, first);
     let mut sizes: Vec<&Cell> = Vec::new();
     for cell in cells.iter().filter_map(|load| load.cell.as_ref()) {
         if !sizes.iter().any(|known| Cell::shares_deployment(Some(known), Some(cell))) {
@@ -254,19 +301,27 @@ fn sweep(text: &mut String, cells: &[PlannedLoad]) {
     let names = cells.iter().map(|load| load.name.len());
     let width = names.chain(titles.iter().map(String::len)).max().unwrap_or(0);
     let columns: String = titles.iter().map(|title| format!("  {title:>width$}")).collect();
-    line!(text, "  {:<14} {:<6}{columns}", "", "");
-    let mut rates: Vec<Option<f64>> = Vec::new();
-    for rate in cells.iter().filter_map(|load| load.cell.as_ref()).map(|cell| cell.rate_per_s) {
-        if !rates.contains(&rate) {
-            rates.push(rate);
+    let steps: Vec<String> =
+        cells.iter().filter_map(|load| load.cell.as_ref()).map(step_in_words).collect();
+    let margin = steps.iter().map(String::len).max().unwrap_or(0).max(6);
+    line!(text, "  {:<14} {:<margin$}{columns}", "", "");
+    for (number, step) in steps.iter().enumerate() {
+        if steps[..number].contains(step) {
+            continue;
         }
+        let of_step = cells.iter().zip(&steps).filter(|(_, other)| *other == step);
+        let names: String = of_step.map(|(load, _)| format!("  {:>width$}", load.name)).collect();
+        line!(text, "  {:<14} {step:<margin$}{names}", "");
     }
-    for rate in rates {
-        let of_rate =
-            cells.iter().filter(|l| l.cell.as_ref().is_some_and(|c| c.rate_per_s == rate));
-        let names: String = of_rate.map(|load| format!("  {:>width$}", load.name)).collect();
-        let rate = rate.map_or_else(String::new, |rate| format!("{rate}/s"));
-        line!(text, "  {:<14} {rate:<6}{names}", "");
+}
+
+/// `20/s`, `20 connections`; nothing when neither is swept.
+fn step_in_words(cell: &Cell) -> String {
+    match (cell.rate_per_s, cell.connections) {
+        (Some(rate), _) => format!("{rate}/s"),
+        (None, Some(1)) => "1 connection".into(),
+        (None, Some(connections)) => format!("{connections} connections"),
+        (None, None) => String::new(),
     }
 }
 
@@ -281,10 +336,13 @@ fn size_in_words(cell: &Cell) -> String {
 
 /// What the cells of a load have in common.
 fn shared(load: &PlannedLoad) -> String {
-    match (load.release, load.cell.as_ref().and_then(|cell| cell.rate_per_s)) {
-        (Release::Open { poisson, .. }, Some(_)) => {
+    let cell = load.cell.as_ref();
+    let is_step = cell.is_some_and(|cell| !step_in_words(cell).is_empty());
+    match load.release {
+        Release::Open { poisson, .. } if is_step => {
             format!("open loop, {} arrivals; {}", law(poisson), length_in_words(load))
         }
+        Release::Closed { .. } if is_step => format!("closed loop; {}", length_in_words(load)),
         _ => in_words(load),
     }
 }

@@ -124,7 +124,7 @@ pub enum VariantState {
 pub struct PlannedLoad {
     /// As in the study file.
     pub name: String,
-    /// What is asked.
+    /// What is asked; the first of its `mix` when it has one.
     #[serde(default)]
     pub request: PlannedRequest,
     /// What is asked instead of `request` alone, drawn by weight; empty unless the study has a mix.
@@ -430,6 +430,23 @@ impl PlannedUsers {
 }
 
 impl PlannedLoad {
+    /// All that it asks, each with its weight.
+    pub fn kinds(&self) -> Vec<(u32, &PlannedRequest)> {
+        match self.mix.as_slice() {
+            [] => vec![(1, &self.request)],
+            mix => mix.iter().map(|kind| (kind.weight, &kind.request)).collect(),
+        }
+    }
+
+    /// The same for the load engine, at the URL of an entry, in the same order.
+    pub fn targets(&self, entry_url: &str) -> Vec<Target> {
+        let target = |(weight, request): (u32, &PlannedRequest)| Target {
+            weight,
+            ..request.target(entry_url)
+        };
+        self.kinds().into_iter().map(target).collect()
+    }
+
     /// Share of the knee, when the rate is relative to it.
     pub fn share_of_knee(&self) -> Option<f64> {
         match self.release {
@@ -486,6 +503,7 @@ impl PlannedLoad {
             }
         };
         Some(LoadPlan {
+            targets: self.targets(url),
             warm_up: self.warm_up,
             timeout_ms: REQUEST_TIMEOUT_MS,
             seed,

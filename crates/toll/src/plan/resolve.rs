@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use toll_lab::{
-    AgentKind, Ambient, BuiltIn, DataPlane, DatabaseServer, Deployment, Egress, JavaAgent, Mtls,
-    NodeProxy, Program, Runtime, Service, SidecarProxy,
+    AgentKind, Ambient, BuiltIn, DataPlane, DatabaseServer, Deployment, Egress, EgressGateway,
+    JavaAgent, Mtls, NodeProxy, Program, Runtime, Service, SidecarProxy,
 };
 use toll_load::{Stop, WarmUp};
 
+use super::application::Chosen;
 use super::{
-    Arm, BringUp, Cell, FORMAT, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest,
-    PlannedSettle, PlannedUsers, PlannedVariant, PublishedFigure, Recomputed, Release,
-    VariantState, application, order,
+    Arm, BringUp, Cell, FORMAT, Plan, PlannedKind, PlannedLoad, PlannedRate, PlannedReference,
+    PlannedRequest, PlannedSettle, PlannedUsers, PlannedVariant, PublishedFigure, Recomputed,
+    Release, VariantState, application, order,
 };
 use crate::study::{self, App, Profile, Study};
 
@@ -71,6 +72,9 @@ pub enum PlanError {
     /// `--runtime` is about nothing in this study.
     #[error("the study has no built-in service to choose a runtime for")]
     NoRuntime,
+    /// `--database` is about nothing in this study.
+    #[error("the study has no external database to choose a server for")]
+    NoExternalDatabase,
     /// A JVM cannot keep a fault's times exactly.
     #[error("{service} stalls, and a service on the spring runtime cannot")]
     StallOnSpring {
@@ -111,6 +115,9 @@ impl PlanError {
             Self::NoRuntime => {
                 "leave --runtime out: none of its services is the built-in one".into()
             }
+            Self::NoExternalDatabase => {
+                "leave --database out, or try it with `toll run egress-gateway`".into()
+            }
             Self::NoJvm { .. } => {
                 "use --runtime spring, or give a service `runtime: spring`, `petclinic` or a `command`"
                     .into()
@@ -139,7 +146,11 @@ pub fn resolve(
     if blocks < 2 {
         return Err(PlanError::TooFewBlocks { blocks });
     }
-    let services = application::services(&study, choices.runtime);
+    if choices.database.is_some() && study.app.external().next().is_none() {
+        return Err(PlanError::NoExternalDatabase);
+    }
+    let chosen = Chosen { runtime: choices.runtime, database: choices.database };
+    let services = application::services(&study, chosen);
     let runtime = runtime_in_words(&services);
     if choices.runtime.is_some() && runtime.is_none() {
         return Err(PlanError::NoRuntime);
@@ -396,20 +407,14 @@ fn data_plane(
     if let Some(ambient) = &variant.ambient {
         return node_proxies(ambient, app, choices.ztunnel.as_ref());
     }
-    let each = if app.databases.is_empty() { "each service" } else { "each service and database" };
     match &variant.sidecar {
         None => ("the application alone".into(), Ok(DataPlane::Bare)),
         Some(study::Sidecar::Envoy { mtls }) => {
             let (word, mtls) = mtls_of(*mtls);
-            let describes = format!("an Envoy sidecar beside {each}, mTLS {word}");
-            (
-                describes,
-                Ok(DataPlane::Sidecar {
-                    egress: Egress::Sidecar,
-                    proxy: SidecarProxy::Envoy,
-                    mtls,
-                }),
-            )
+            let egress = variant.egress.clone().unwrap_or_default();
+            let describes = sidecars_in_words(app, word, &egress);
+            let (proxy, egress) = (SidecarProxy::Envoy, way_out(egress));
+            (describes, Ok(DataPlane::Sidecar { proxy, mtls, egress }))
         }
         Some(study::Sidecar::Mesher { binary }) => {
             let reason = match binary.path() {
@@ -419,7 +424,42 @@ fn data_plane(
                     path.display()
                 ),
             };
-            (format!("a Mesher sidecar beside {each}"), Err(reason))
+            (format!("a Mesher sidecar beside {}", each_of(app)), Err(reason))
+        }
+    }
+}
+
+/// What has a sidecar beside it.
+fn each_of(app: &App) -> &'static str {
+    let inside = app.databases.values().any(|database| database.external.is_none());
+    if inside { "each service and database" } else { "each service" }
+}
+
+/// Where databases are outside of the mesh, it is the way to them that tells variants apart.
+fn sidecars_in_words(app: &App, mtls: &str, egress: &study::Egress) -> String {
+    let database = match app.external().count() {
+        0 => return format!("an Envoy sidecar beside {}, mTLS {mtls}", each_of(app)),
+        1 => "the database",
+        _ => "the databases",
+    };
+    let way = match egress {
+        study::Egress::Bypass => "past them".to_owned(),
+        study::Egress::Sidecar => "through them".to_owned(),
+        study::Egress::Gateway(gateway) => {
+            let mtls = if gateway.mtls { ", mTLS to it" } else { "" };
+            let sni_proxy = if gateway.sni_proxy { ", SNI proxy" } else { "" };
+            format!("through an egress gateway{mtls}{sni_proxy}")
+        }
+    };
+    format!("Envoy sidecars, mTLS {mtls}; to {database} {way}")
+}
+
+fn way_out(egress: study::Egress) -> Egress {
+    match egress {
+        study::Egress::Bypass => Egress::Bypass,
+        study::Egress::Sidecar => Egress::Sidecar,
+        study::Egress::Gateway(study::EgressGateway { mtls, sni_proxy, hosts }) => {
+            Egress::Gateway(EgressGateway { mtls, sni_proxy, hosts })
         }
     }
 }
@@ -513,11 +553,14 @@ fn cell_of(
         (Release::Open { poisson, max_connections, .. }, Some(rate)) => {
             Release::Open { rate, poisson, max_connections }
         }
+        (Release::Closed { connections }, _) => {
+            Release::Closed { connections: combination.connections.unwrap_or(connections) }
+        }
         (release, _) => release,
     };
     let replicas = combination.replicas.as_ref();
     let cell = Cell {
-        connections: None,
+        connections: combination.connections,
         load: name.to_string(),
         rate_per_s: rate.and_then(|rate| match rate {
             PlannedRate::PerSecond(rate) => Some(rate),
@@ -538,10 +581,16 @@ fn planned_rate(rate: study::Rate) -> PlannedRate {
 
 fn planned_load(study: &Study, name: &str, load: &study::Load) -> PlannedLoad {
     let seconds = |span: Duration| span.as_secs_f64();
+    let kind = |(name, weighted): (&study::Name, &study::Weighted)| PlannedKind {
+        name: name.to_string(),
+        weight: weighted.weight,
+        request: request(&weighted.request),
+    };
+    let (first, _) = load.asked()[0];
     PlannedLoad {
-        mix: vec![],
+        mix: load.mix.iter().map(kind).collect(),
         name: name.into(),
-        request: request(&load.request),
+        request: request(first),
         cell: None,
         release: release(&load.model),
         spans: load.spans.iter().map(|(name, n)| (name.to_string(), u64::from(*n))).collect(),

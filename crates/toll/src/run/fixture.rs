@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
 use toll_lab::{Claim, Component, Deployment, FakeCall, FakeLab, FakeLoadScript, Lab, Proof, Role};
-use toll_load::{Histogram, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, PhaseReport, Stop};
+use toll_load::{
+    Histogram, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, PhaseReport, Stop, TargetReport,
+};
 
 use super::{Ending, RunError, Session};
 use crate::event::RunEvent;
@@ -229,8 +231,11 @@ pub fn saying(events: &[LoadEvent]) -> FakeLoadScript {
 /// A report about `measure` that no check objects to.
 pub fn report(measure: PhaseReport) -> LoadReport {
     let warm_up = phase(10, 10.0, WARM_UP_LATENCY_US);
+    let statuses = [&warm_up, &measure].into_iter().flat_map(|phase| &phase.statuses);
+    let succeeded = statuses.filter(|(status, _)| **status < 300).map(|(_, count)| count).sum();
     LoadReport {
         version: 1,
+        targets: vec![TargetReport { sent: warm_up.sent + measure.sent, succeeded }],
         warm_up_stable: true,
         sent_in_all_phases: warm_up.sent + measure.sent,
         warm_up,

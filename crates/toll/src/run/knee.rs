@@ -182,6 +182,10 @@ fn asking(plan: &Plan) -> &PlannedLoad {
 
 /// All tries ask the same, and so leave the same spans for each request.
 fn add(sum: &mut Traffic, further: &Traffic) {
+    for (asked, again) in sum.asked.iter_mut().zip(&further.asked) {
+        asked.requests += again.requests;
+        asked.acknowledged += again.acknowledged;
+    }
     sum.requests += further.requests;
     sum.writes += further.writes;
     sum.acknowledged += further.acknowledged;
@@ -194,12 +198,14 @@ fn one_try(
     model: LoadModel,
     number: u64,
 ) -> Result<LoadReport, Stopped> {
-    let target = asking(session.plan).request.target(&environment.entry_url());
+    let targets = asking(session.plan).targets(&environment.entry_url());
+    let first = targets[0].clone();
     let plan = LoadPlan {
+        targets,
         warm_up: WarmUp { min_s: 0.3, max_s: 0.5 },
         timeout_ms: 5_000,
         seed: seeds::of_try(session.plan, number),
-        ..LoadPlan::new(target, model, Stop::AfterSeconds(TRY_S))
+        ..LoadPlan::new(first, model, Stop::AfterSeconds(TRY_S))
     };
     let ignore = &mut |_: &mut Environment, _: Heard| Ok(());
     drive(environment, &plan, session.interrupt, ignore)

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use toll_lab::{ENTRY_NAME, Environment, NextLine, Traffic};
+use toll_lab::{Asked, ENTRY_NAME, Environment, NextLine, Traffic};
 use toll_load::{LoadEvent, LoadPlan, LoadReport, Tls};
 
 use super::RunError;
@@ -119,15 +119,25 @@ fn with_help(message: String, help: Option<String>) -> String {
 ///
 /// A request that timed out or failed is not acknowledged, whatever became of it.
 pub fn traffic(load: &PlannedLoad, report: &LoadReport) -> Traffic {
-    let (requests, spans) = (report.sent_in_all_phases, load.spans.clone());
-    if !load.request.writes() {
-        return Traffic { requests, spans, ..Traffic::default() };
+    let mut traffic = Traffic {
+        requests: report.sent_in_all_phases,
+        spans: load.spans.clone(),
+        ..Traffic::default()
+    };
+    for ((_, request), told) in load.kinds().into_iter().zip(&report.targets) {
+        let asked = Asked {
+            method: request.method.clone(),
+            path: request.path.clone(),
+            requests: told.sent,
+            acknowledged: told.succeeded,
+        };
+        if request.writes() {
+            traffic.writes += asked.requests;
+            traffic.acknowledged += asked.acknowledged;
+        }
+        traffic.asked.push(asked);
     }
-    // The answer counts in the phase that sent the request: what came in while the load drained is there too.
-    let statuses = [&report.warm_up, &report.measure].into_iter().flat_map(|phase| &phase.statuses);
-    let success = statuses.filter(|(status, _)| (200..300).contains(*status));
-    let acknowledged = success.map(|(_, count)| count).sum();
-    Traffic { asked: vec![], requests, writes: requests, acknowledged, spans }
+    traffic
 }
 
 /// Requests completed per second of the measured phase.

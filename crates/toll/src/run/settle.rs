@@ -24,6 +24,8 @@ const WINDOW: usize = Settle::SLICES as usize / 2;
 const TOLERANCE: f64 = 0.05;
 /// Cores that services without requests may use and still be called quiet.
 const QUIET: f64 = 0.05;
+/// Parts that the weight of one load's requests is divided into.
+const SHARES: u64 = 1_000_000;
 /// How often it is looked at, and how many looks in a row must be quiet.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 const QUIET_LOOKS: u32 = 4;
@@ -96,7 +98,8 @@ struct Ends {
 /// asks for something else, in the middle of its trial.
 fn slice_plan(plan: &Plan, settle: &PlannedSettle, url: &str, number: u64) -> LoadPlan {
     let stop = Stop::AfterSeconds(settle.slice_s);
-    let targets: Vec<Target> = plan.loads.iter().map(|load| load.request.target(url)).collect();
+    let targets: Vec<Target> =
+        plan.loads.iter().flat_map(|load| of_equal_share(load.targets(url))).collect();
     let first = targets.first().expect("a plan with trials has a load").clone();
     LoadPlan {
         targets,
@@ -104,6 +107,16 @@ fn slice_plan(plan: &Plan, settle: &PlannedSettle, url: &str, number: u64) -> Lo
         seed: seeds::of_slice(plan, number),
         ..LoadPlan::new(first, LoadModel::closed(settle.connections), stop)
     }
+}
+
+/// The requests of one load, as heavy together as those of any other.
+fn of_equal_share(mut targets: Vec<Target>) -> Vec<Target> {
+    let total: u64 = targets.iter().map(|target| u64::from(target.weight)).sum();
+    for target in &mut targets {
+        let share = u64::from(target.weight) * SHARES / total.max(1);
+        target.weight = u32::try_from(share.max(1)).expect("a share of the whole is no more");
+    }
+    targets
 }
 
 /// Whether another slice ends in time: between slices the engine starts again, which takes its time as well. As many

@@ -3,8 +3,11 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
-use toll_lab::{Deployment, FakeCall, FakeLoadScript, Traffic};
-use toll_load::{Check, ErrorKind, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, PhaseReport};
+use toll_lab::{Asked, Deployment, FakeCall, FakeLoadScript, Traffic};
+use toll_load::{
+    Check, ErrorKind, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, PhaseReport, Target,
+    TargetReport,
+};
 
 use super::fixture::{
     Flow, Ran, STUDY, calls, claim, completing_at_most, lab, lab_with_claims, phase, planned,
@@ -372,15 +375,43 @@ fn writes_are_acknowledged_by_answers_of_success_in_every_phase() {
     let (flow, lab) = (Flow::planned(plan), lab(faulty));
     flow.run(&lab).ending.unwrap();
     // The ten of the warm-up were sent and acknowledged, too.
-    let each = Traffic { requests: 1010, writes: 1010, acknowledged: 1000, ..Traffic::default() };
-    assert_eq!(traffic_told(&lab), vec![each; 6]);
+    let asked = vec![asked("POST", "/", 1010, 1000)];
+    let told = Traffic { requests: 1010, writes: 1010, acknowledged: 1000, ..Traffic::default() };
+    assert_eq!(traffic_told(&lab), vec![Traffic { asked, ..told }; 6]);
 }
 
 #[test]
 fn a_load_that_only_reads_writes_nothing() {
     let (flow, lab) = (Flow::of(STUDY), lab(faulty));
     flow.run(&lab).ending.unwrap();
-    assert_eq!(traffic_told(&lab), vec![Traffic { requests: 1010, ..Traffic::default() }; 6]);
+    let asked = vec![asked("GET", "/", 1010, 1000)];
+    let told = Traffic { requests: 1010, asked, ..Traffic::default() };
+    assert_eq!(traffic_told(&lab), vec![told; 6]);
+}
+
+fn asked(method: &str, path: &str, requests: u64, acknowledged: u64) -> Asked {
+    Asked { method: method.into(), path: path.into(), requests, acknowledged }
+}
+
+/// An engine that sends a thousand requests, to each target its share, and gets all but one of these answered well.
+fn mixing(deployment: &Deployment, plan: &LoadPlan) -> FakeLoadScript {
+    let total: u32 = plan.targets.iter().map(|target| target.weight).sum();
+    let told = |target: &Target| {
+        let sent = 1000 * u64::from(target.weight) / u64::from(total);
+        TargetReport { sent, succeeded: sent - 1 }
+    };
+    let targets = plan.targets.iter().map(told).collect();
+    reporting(deployment, LoadReport { targets, ..report(phase(990, 99.0, 900)) })
+}
+
+#[test]
+fn the_proof_is_told_what_a_mix_asked_for_and_how_much_of_it_was_acknowledged() {
+    let mix = "steady: {mix: {find: {weight: 3, path: /find}, book: {weight: 1, method: POST, path: /book, body: x}}, ";
+    let (flow, lab) = (Flow::of(&STUDY.replace("steady: {", mix)), lab(mixing));
+    flow.run(&lab).ending.unwrap();
+    let asked = vec![asked("GET", "/find", 750, 749), asked("POST", "/book", 250, 249)];
+    let told = Traffic { requests: 1000, writes: 250, acknowledged: 249, ..Traffic::default() };
+    assert_eq!(traffic_told(&lab), vec![Traffic { asked, ..told }; 6]);
 }
 
 #[test]
@@ -392,6 +423,7 @@ fn the_proof_of_a_knee_is_told_the_writes_of_all_its_tries() {
     for told in &traffic_told(&lab)[..2] {
         assert!(told.requests > 3000, "{told:?}");
         assert_eq!((told.writes, told.acknowledged), (told.requests, told.requests));
+        assert_eq!(told.asked, [asked("POST", "/", told.requests, told.requests)]);
     }
 }
 

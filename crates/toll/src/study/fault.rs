@@ -26,6 +26,18 @@ pub enum Warning {
         /// The blocks that it asks for.
         blocks: u32,
     },
+    /// A gateway that does not let an external database's host out: its variant cannot work.
+    #[error(
+        "line {line}: the egress gateway of {variant} does not let {host} out, so no trial of it will count"
+    )]
+    NotLetOut {
+        /// Line of the file, from 1.
+        line: usize,
+        /// The variant.
+        variant: String,
+        /// The host.
+        host: String,
+    },
     /// An agent is there and traces nothing.
     #[error(
         "line {line}: with `{setting}` the agent of {variant} traces nothing; remove it to measure tracing"
@@ -88,7 +100,7 @@ pub(super) enum Problem {
     #[error("the calls go in a circle: {}", .circle.join(" -> "))]
     CallCircle { circle: Vec<String> },
     #[error("`{database}` is a database: it is queried, not called")]
-    CallsDatabase { database: String },
+    CallsDatabase { database: String, of_airline: bool },
     #[error("`{one}` and `{other}` listen on the same port {port}")]
     SamePort { port: u16, one: String, other: String },
     #[error("{one} and {other} would have pods of one name")]
@@ -119,6 +131,8 @@ pub(super) enum Problem {
     SeveralDataPlanes { keys: Vec<String> },
     #[error("`{name}` would have the name of a pod that an ambient data plane brings along")]
     NameOfTheMesh { name: String },
+    #[error("`{name}` would have the name of the egress gateway's pod")]
+    NameOfTheGateway { name: String },
     #[error("the matrix sweeps nothing")]
     NothingSwept,
     #[error("only an open load has a rate to sweep, and `{load}` is none")]
@@ -142,7 +156,44 @@ pub(super) enum Problem {
     #[error("the load calls `{service}` at one address, and it has {replicas} pods")]
     EntryReplicas { service: String, replicas: u32 },
     #[error("no service queries the database `{database}`")]
-    UnaskedDatabase { database: String },
+    UnaskedDatabase { database: String, of_airline: bool },
+    #[error("`{key}` is not for a part of the airline, and `{service}` is one")]
+    NotOfAirline { key: &'static str, service: String },
+    #[error("`{key}` is for a part of the airline, and `{service}` is none")]
+    AirlineOnly { key: &'static str, service: String },
+    #[error("`{service}` is the airline's {part} and calls {}", called(.wanted))]
+    AirlineCalls {
+        service: String,
+        part: &'static str,
+        wanted: Vec<&'static str>,
+        known: Vec<String>,
+    },
+    #[error("`{service}` is the airline's web, which has no database")]
+    DatabaseOfWeb { service: String },
+    #[error("`{database}` holds no airline")]
+    NoAirlineIn { database: String, known: Vec<String> },
+    #[error("only parts of the airline use the database `{database}`")]
+    AirlinesDatabase { database: String },
+    #[error("an external database holds the airline, and `{database}` has a `{key}`")]
+    SqlOfExternal { database: String, key: &'static str },
+    #[error("the airline's database is outside of the mesh, and `{database}` is not `external`")]
+    AirlineInside { database: String },
+    #[error("MongoDB is for the airline, and `{database}` does not hold it")]
+    MongodbOfNoAirline { database: String },
+    #[error("`{one}` and `{other}` are outside of the mesh under one name, `{host}`")]
+    SameHost { host: String, one: String, other: String },
+    #[error("traffic leaves a mesh of sidecars by an `egress`, and the variant has no `sidecar`")]
+    EgressOfNoSidecar,
+    #[error("the application has no external database that an `egress` could lead to")]
+    EgressToNowhere,
+    #[error("an ambient data plane knows no external databases, and `{database}` is one")]
+    AmbientToExternal { database: String },
+    #[error("the load has a `mix`, so that this `request` is never asked")]
+    RequestBesideMix,
+    #[error("the airline's {part} has no answer to {asked}")]
+    UnknownOfAirline { part: &'static str, asked: String, known: Vec<String> },
+    #[error("only a closed load has connections to sweep, and `{load}` is none")]
+    ConnectionsOfNoClosedLoad { load: String },
     #[error("the writes to `{database}` could not be checked")]
     UncountedWrites { database: String },
     #[error("`{service}` queries a database and has no answer to a POST")]
@@ -295,6 +346,7 @@ impl Problem {
             Self::NameOfTheMesh { .. } => {
                 "rename it; the proxies are called `node-1`, `node-2`, ... and `waypoint`".into()
             }
+            Self::NameOfTheGateway { .. } => "rename it".into(),
             Self::NothingSwept => {
                 "write what it sweeps, for example `{rate: [20/s, 50/s], replicas: {nginx: [1, 10]}}`".into()
             }
@@ -308,7 +360,7 @@ impl Problem {
             }
             Self::SweptTwice { .. } => "keep one of the two".into(),
             Self::SameCell { .. } => {
-                "rename one of the loads; cells are called `LOAD-20x90` (rate x replicas)".into()
+                "rename one of the loads; cells are called `LOAD-20x90` (rate or connections x replicas)".into()
             }
             Self::AgainstNothing { .. } => {
                 "remove `against`, or name another variant for a figure that holds two against each other".into()
@@ -317,7 +369,10 @@ impl Problem {
                 "rename one of them;\nthe pods of several replicas are `NAME-1`, `NAME-2`, ..."
                     .into()
             }
-            Self::CallsDatabase { database } => {
+            Self::CallsDatabase { database, of_airline: true } => {
+                format!("name it in a part of the airline: `database: {database}`")
+            }
+            Self::CallsDatabase { database, of_airline: false } => {
                 format!("query it from a service: `postgres: {{database: {database}, read: ...}}`")
             }
             Self::EntryReplicas { service, .. } => {
@@ -326,9 +381,53 @@ impl Problem {
             Self::NothingToRelay { .. } => {
                 "name in `calls` whose answer it hands on, or remove `relay`".into()
             }
-            Self::UnaskedDatabase { database } => format!(
+            Self::UnaskedDatabase { database, of_airline: true } => {
+                format!("name it in a part of the airline, `database: {database}`, or remove it")
+            }
+            Self::UnaskedDatabase { database, of_airline: false } => format!(
                 "query it from a service, `postgres: {{database: {database}, read: ...}}`, or remove it"
             ),
+            Self::NotOfAirline { key, .. } => format!("remove `{key}`, or remove `airline`"),
+            Self::AirlineOnly { .. } => {
+                "remove it, or say which part it is, for example `airline: flights`".into()
+            }
+            Self::AirlineCalls { known, .. } if known.is_empty() => "remove `calls`".into(),
+            Self::AirlineCalls { known, .. } => {
+                format!("name them, for example `calls: [{}]`", known.join(", "))
+            }
+            Self::DatabaseOfWeb { .. } => "remove `database`: the parts that it calls have one".into(),
+            Self::NoAirlineIn { known, .. } if known.is_empty() => {
+                "add one that does: `databases: {airline-db: {port: 27017, external: {host: db.airline.example}, airline: {}}}`".into()
+            }
+            Self::NoAirlineIn { known, .. } => format!("those that do: {}", listed(known)),
+            Self::AirlinesDatabase { .. } => {
+                "give the service a database of its own, with a `seed`".into()
+            }
+            Self::SqlOfExternal { key: "seed", .. } => {
+                "write `airline: {}` instead of `seed`, or remove `external`".into()
+            }
+            Self::SqlOfExternal { key, .. } => {
+                format!("remove `{key}`: the airline's bookings are counted without it")
+            }
+            Self::AirlineInside { .. } => {
+                "say by which name it is known, for example `external: {host: db.airline.example}`".into()
+            }
+            Self::MongodbOfNoAirline { .. } => {
+                "remove `server`, or write `airline: {}` instead of `seed`".into()
+            }
+            Self::SameHost { .. } => "give each a name of its own: the way out is found by it".into(),
+            Self::EgressOfNoSidecar => {
+                "remove `egress`, or add `sidecar: {proxy: envoy, mtls: strict}`".into()
+            }
+            Self::EgressToNowhere => {
+                "remove `egress`, or give a database `external: {host: db.airline.example}`".into()
+            }
+            Self::AmbientToExternal { .. } => "make it a variant with a `sidecar`".into(),
+            Self::RequestBesideMix => "make it one of the `mix`, or remove one of the two".into(),
+            Self::UnknownOfAirline { asked, known, .. } => choice_help(asked, known, "known"),
+            Self::ConnectionsOfNoClosedLoad { .. } => {
+                "remove `connections`, or write `closed: {connections: 20}`".into()
+            }
             Self::UncountedWrites { .. } => {
                 "add what counts the rows that writes have made and the different ones among them,\n\
                  for example `written: SELECT count(key), count(DISTINCT key) FROM orders`"
@@ -373,6 +472,16 @@ impl Problem {
 /// `port` -> "`port`"; several are joined by commas.
 fn listed(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// `[flights, bookings, customers]` -> "one service each that is flights, bookings and customers"
+fn called(parts: &[&str]) -> String {
+    match parts {
+        [] => "nothing".into(),
+        [first @ .., last] => {
+            format!("one service each that is {} and {last}", first.join(", "))
+        }
+    }
 }
 
 fn choice_help(written: &str, choices: &[String], what: &str) -> String {

@@ -16,9 +16,9 @@ mod tree;
 pub use fault::{StudyErrors, Warning, nearest};
 pub use model::{
     Airline, Ambient, App, Arrivals, BringUp, Combination, Database, Derived, Egress,
-    EgressGateway, External, Gateway, Inventory, JavaAgent, Load, LoadModel, Method, Mtls,
-    NodeProxy, Petclinic, Profile, Program, Queries, Reference, Request, Runtime, Server, Service,
-    Settle, Sidecar, Stop, Study, Variant, Vus, Weighted,
+    EgressGateway, Gateway, Inventory, JavaAgent, Load, LoadModel, Method, Mtls, NodeProxy,
+    Petclinic, Profile, Program, Queries, Reference, Request, Runtime, Server, Service, Settle,
+    Sidecar, Stop, Study, Variant, Vus, Weighted,
 };
 pub use quantity::{Name, Rate, Setting, TimeSpan};
 pub use schema::schema;
@@ -82,6 +82,7 @@ fn read_into(
     );
     let mut warnings = few_blocks(&study, &root, text);
     warnings.extend(untraced(&study, &root, text));
+    warnings.extend(not_let_out(&study, &root, text));
     Some((study, warnings))
 }
 
@@ -142,6 +143,26 @@ fn untraced(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
                 variant: variant.to_string(),
                 setting: format!("{name}: {value}"),
             })
+        }));
+    }
+    found
+}
+
+/// The warnings about gateways that know no external database's host. That is no error: someone may want to see the
+/// path proven wrong.
+fn not_let_out(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
+    let mut found = Vec::new();
+    for (name, variant) in &study.variants {
+        let Some(Egress::Gateway(gateway)) = &variant.egress else { continue };
+        let shut_in = |host: &str| {
+            let hosts = &gateway.hosts;
+            !hosts.is_empty() && !hosts.iter().any(|pattern| quantity::lets_out(pattern, host))
+        };
+        let at = Pointer::to(&["variants", name.as_str(), "egress", "gateway", "hosts"]);
+        let hosts = study.app.external().filter(|(_, host)| shut_in(host));
+        found.extend(hosts.filter_map(|(_, host)| {
+            let line = text[..root.at(&at)?.span.start].lines().count();
+            Some(Warning::NotLetOut { line, variant: name.to_string(), host: host.into() })
         }));
     }
     found

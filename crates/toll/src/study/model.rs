@@ -212,8 +212,8 @@ pub struct Load {
     pub request: Request,
     /// What is asked instead, by name: each request is one of these, drawn by weight.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    #[schemars(extend("examples" = [{"search": {"weight": 4, "path": "/flights"}}]))]
-    pub requests: IndexMap<Name, Weighted>,
+    #[schemars(extend("minProperties" = 1, "examples" = [{"search": {"weight": 4, "path": "/flights"}}]))]
+    pub mix: IndexMap<Name, Weighted>,
     /// Spans that one request leaves where it is traced, by service; the proof of path counts them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(extend("examples" = [{"gateway": 1, "vets": 9}]))]
@@ -529,7 +529,7 @@ impl Study {
         self.blocks = changes.blocks.unwrap_or(self.blocks);
         self.bring_up = changes.bring_up.unwrap_or(self.bring_up);
         self.settle = changes.settle.or(self.settle);
-        for service in self.app.services.values_mut().filter(|service| service.is_built_in()) {
+        for service in self.app.services.values_mut().filter(|service| service.takes_work()) {
             service.work = changes.work.or(service.work);
         }
         self.warm_up = changes.warm_up.unwrap_or(self.warm_up);
@@ -543,6 +543,14 @@ impl Study {
 }
 
 impl Load {
+    /// All that it asks, at least one, each with its name in a mix.
+    pub fn asked(&self) -> Vec<(&Request, Option<&Name>)> {
+        match self.mix.is_empty() {
+            true => vec![(&self.request, None)],
+            false => self.mix.iter().map(|(name, kind)| (&kind.request, Some(name))).collect(),
+        }
+    }
+
     /// Ends as the changes say; `own` is what they say of this load alone.
     fn end_as(&mut self, changes: &Changes, own: Option<End>) {
         if let LoadModel::Vus(vus) = &mut self.model {

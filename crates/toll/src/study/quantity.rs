@@ -116,6 +116,29 @@ pub(super) fn fits(format: &str, text: &str) -> bool {
     }
 }
 
+/// Whether it is a DNS name of several labels, in small letters: one label would be a service of the application.
+pub(super) fn is_host(text: &str) -> bool {
+    let is_label = |label: &str| {
+        let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let ends = !label.starts_with('-') && !label.ends_with('-');
+        (1..=63).contains(&label.len()) && ends && label.bytes().all(inner)
+    };
+    text.len() <= 253 && text.contains('.') && text.split('.').all(is_label)
+}
+
+/// Whether it is a DNS name, or `*.` and one, which stands for all names below it.
+pub(super) fn is_host_pattern(text: &str) -> bool {
+    is_host(text.strip_prefix("*.").unwrap_or(text))
+}
+
+/// Whether the pattern stands for the host.
+pub(super) fn lets_out(pattern: &str, host: &str) -> bool {
+    match pattern.strip_prefix('*') {
+        Some(suffix) => host.len() > suffix.len() && host.ends_with(suffix),
+        None => pattern == host,
+    }
+}
+
 /// A number without sign and exponent, as people write one.
 fn plain_number(text: &str) -> Option<f64> {
     let plain = text.chars().all(|c| c.is_ascii_digit() || c == '.');

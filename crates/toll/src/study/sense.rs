@@ -2,6 +2,7 @@
 //!
 //! Takes the types, gives problems and the places that they are about. Knows nothing of YAML.
 
+mod airline;
 mod app;
 mod data_plane;
 mod load;
@@ -46,6 +47,7 @@ impl Place {
 pub(super) fn check(study: &Study) -> Vec<Nonsense> {
     let mut found = unknown_baseline(study);
     found.extend(app::check(&study.app));
+    found.extend(airline::check(&study.app));
     found.extend(app::shared_names(&sweep::largest(study)));
     found.extend(data_plane::check(study));
     found.extend(request::check(study));

@@ -10,7 +10,7 @@ use toll_lab::{
 use toll_load::PhaseReport;
 
 use super::*;
-use crate::plan::{Plan, PlannedRequest};
+use crate::plan::{Plan, PlannedKind, PlannedRequest};
 use crate::run::Ending;
 use crate::run::fixture::{
     Flow, Ran, STUDY, calls, lab, phase, planned, report, reporting, shared, sound,
@@ -252,6 +252,20 @@ fn listening() -> (toll_lab::Lab, Asked) {
 
 fn requests(plan: &LoadPlan) -> Vec<(&str, &str)> {
     plan.targets.iter().map(|target| (target.method.as_str(), target.url.as_str())).collect()
+}
+
+#[test]
+fn settling_asks_each_load_equally_often_and_what_it_mixes_as_often_as_it_does() {
+    let mut plan = plan_of_writes();
+    let kind = |weight, path: &str| PlannedKind {
+        name: path.into(),
+        weight,
+        request: PlannedRequest { path: path.into(), ..PlannedRequest::default() },
+    };
+    plan.loads[1].mix = vec![kind(2, "/often"), kind(1, "/seldom")];
+    let weights = slice_plan(&plan, &SETTLE, "http://server.invalid", 0).targets;
+    let weights: Vec<u32> = weights.iter().map(|target| target.weight).collect();
+    assert_eq!(weights, [1_000_000, 666_666, 333_333]);
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub struct App {
     /// The services, by name.
     #[schemars(extend("minProperties" = 1))]
     pub services: IndexMap<Name, Service>,
-    /// Databases, by name: a PostgreSQL server each, on fresh data.
+    /// Databases, by name: a server each, on fresh data.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub databases: IndexMap<Name, Database>,
 }
@@ -74,7 +74,7 @@ pub struct Service {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(default = "default::runtime")]
     pub runtime: Option<Runtime>,
-    /// What the built-in service does for each request.
+    /// What the built-in service, or a part of the airline, does for each request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(default = "default::work")]
     pub work: Option<Work>,
@@ -351,6 +351,14 @@ impl Default for Inventory {
 }
 
 impl App {
+    /// The databases outside of the mesh, and their hosts.
+    pub fn external(&self) -> impl Iterator<Item = (&Name, &str)> {
+        self.databases.iter().filter_map(|(name, database)| {
+            let external = database.external.as_ref()?;
+            Some((name, external.host.as_str()))
+        })
+    }
+
     /// The services that a request reaches, directly or through others, each once.
     pub fn reached(&self) -> Vec<(&Name, &Service)> {
         let entry = self.gateways.get(&self.entry).map_or(&self.entry, |gateway| &gateway.to);
@@ -367,10 +375,58 @@ impl App {
     }
 }
 
+impl Airline {
+    /// As the study file has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Web => "web",
+            Self::Flights => "flights",
+            Self::Bookings => "bookings",
+            Self::Customers => "customers",
+        }
+    }
+
+    /// The parts that it calls, one service each.
+    pub fn calls(self) -> &'static [Self] {
+        match self {
+            Self::Web => &[Self::Flights, Self::Bookings, Self::Customers],
+            Self::Bookings => &[Self::Customers, Self::Flights],
+            Self::Flights | Self::Customers => &[],
+        }
+    }
+
+    /// Whether it has something in the database.
+    pub fn has_database(self) -> bool {
+        self != Self::Web
+    }
+
+    /// What can be asked of it from outside: methods and paths, `N` for any number.
+    pub fn answers(self) -> &'static [&'static str] {
+        match self {
+            Self::Web => &["GET /flights", "POST /bookings", "GET /bookings", "GET /customers/N"],
+            Self::Flights => &["GET /flights"],
+            Self::Bookings => &["POST /bookings", "GET /bookings"],
+            Self::Customers => &["GET /customers/N"],
+        }
+    }
+}
+
+impl Database {
+    /// Whether only parts of the airline use it.
+    pub fn is_of_airline(&self) -> bool {
+        self.airline.is_some() || self.external.is_some()
+    }
+}
+
 impl Service {
     /// Whether the built-in service plays it.
     pub fn is_built_in(&self) -> bool {
         matches!(self.program(), Program::BuiltIn { .. })
+    }
+
+    /// Whether it does `work` for each request.
+    pub fn takes_work(&self) -> bool {
+        matches!(self.program(), Program::BuiltIn { .. } | Program::Airline { .. })
     }
 
     /// What plays the service.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Load;
 use crate::study::quantity::{Name, Rate};
 
-/// What a load is swept over; each combination is a cell, a load of its own called `LOAD-20x90` (rate x replicas).
+/// What a load is swept over; each combination is a cell, a load of its own called `LOAD-20x90` (rate or connections x replicas).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("examples" = [{"rate": ["20/s", "50/s"], "replicas": {"nginx": [1, 10, 50, 90]}}]))]
@@ -54,24 +54,32 @@ impl Load {
 }
 
 impl Matrix {
-    /// Every combination; the rates of one size follow each other.
+    /// Every combination; the rates, or the numbers of connections, of one size follow each other.
     pub fn combinations(&self) -> Vec<Combination> {
         let replicas = self.replicas.iter().flat_map(|(name, counts)| {
             counts.iter().map(move |replicas| (name.clone(), *replicas))
         });
         let (nodes, replicas) = (axis(self.nodes.iter().copied()), axis(replicas));
-        let rates = axis(self.rate.iter().copied());
         let sizes = nodes.iter().flat_map(|nodes| replicas.iter().map(move |r| (nodes, r)));
         let cell = |(nodes, replicas): (&Option<u32>, &Option<(Name, u32)>),
-                    rate: &Option<Rate>| {
+                    (rate, connections): &(Option<Rate>, Option<u32>)| {
             Combination {
-                connections: None,
                 rate: *rate,
+                connections: *connections,
                 replicas: replicas.clone(),
                 nodes: *nodes,
             }
         };
-        sizes.flat_map(|size| rates.iter().map(move |rate| cell(size, rate))).collect()
+        let steps = self.steps();
+        sizes.flat_map(|size| steps.iter().map(move |step| cell(size, step))).collect()
+    }
+
+    /// What is swept at one size: rates of an open load, or connections of a closed one.
+    fn steps(&self) -> Vec<(Option<Rate>, Option<u32>)> {
+        let connections = axis(self.connections.iter().copied());
+        let rates = axis(self.rate.iter().copied());
+        let at = |rate: Option<Rate>| connections.iter().map(move |clients| (rate, *clients));
+        rates.into_iter().flat_map(at).collect()
     }
 }
 
@@ -82,15 +90,16 @@ fn axis<T>(values: impl Iterator<Item = T>) -> Vec<Option<T>> {
 }
 
 impl Combination {
-    /// `get-20x90-on-2`: rate x replicas on nodes, without what is not swept.
+    /// `get-20x90-on-2`: rate (or connections) x replicas on nodes, without what is not swept.
     pub fn name(&self, load: &Name) -> String {
         let rate = self.rate.map(|rate| match rate {
             // Names have no dots.
             Rate::PerSecond(rate) => rate.to_string().replace('.', "-"),
             Rate::OfKnee(share) => share.to_string(),
         });
+        let connections = self.connections.map(|connections| connections.to_string());
         let replicas = self.replicas.as_ref().map(|(_, replicas)| replicas.to_string());
-        let cell: Vec<String> = rate.into_iter().chain(replicas).collect();
+        let cell: Vec<String> = rate.into_iter().chain(connections).chain(replicas).collect();
         let cell = if cell.is_empty() { String::new() } else { format!("-{}", cell.join("x")) };
         let nodes = self.nodes.map_or_else(String::new, |nodes| format!("-on-{nodes}"));
         format!("{load}{cell}{nodes}")

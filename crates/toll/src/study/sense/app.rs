@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::{Nonsense, Place, at_key, at_value, unknown};
 use crate::study::fault::Problem;
-use crate::study::model::{App, Petclinic, Program, Queries, Service};
+use crate::study::model::{App, Database, Petclinic, Program, Queries, Service};
 use crate::study::quantity::Name;
 use crate::study::tree::Pointer;
 
@@ -165,7 +165,10 @@ fn unknown_services(app: &App) -> Vec<Nonsense> {
     });
     let unknown_service = |(name, at): (&Name, Pointer)| {
         let problem = match app.databases.contains_key(name) {
-            true => Problem::CallsDatabase { database: name.to_string() },
+            true => Problem::CallsDatabase {
+                database: name.to_string(),
+                of_airline: app.databases[name].is_of_airline(),
+            },
             false => unknown("service", name, app.services.keys())?,
         };
         (!app.services.contains_key(name)).then(|| at_value(problem, at).from(&["app", "services"]))
@@ -230,13 +233,15 @@ fn built_in_only(name: &Name, service: &Service) -> Vec<Nonsense> {
         return Vec::new();
     }
     let (petclinic, nginx) = (service.petclinic.is_some(), service.nginx.is_some());
+    let airline = service.airline.is_some();
     let keys = [
-        ("command", (petclinic || nginx) && service.command.is_some()),
+        ("command", (petclinic || nginx || airline) && service.command.is_some()),
         ("petclinic", nginx && petclinic),
+        ("airline", (nginx || petclinic) && airline),
         ("calls", nginx && !service.calls.is_empty()),
         ("metrics", nginx && service.metrics.is_some()),
         ("runtime", service.runtime.is_some()),
-        ("work", service.work.is_some()),
+        ("work", service.work.is_some() && !service.takes_work()),
         ("reply", service.reply.is_some()),
         ("postgres", service.postgres.is_some()),
         ("stall", service.stall.is_some()),
@@ -244,6 +249,7 @@ fn built_in_only(name: &Name, service: &Service) -> Vec<Nonsense> {
     let problem = |key| match service.program() {
         Program::Nginx(_) => Problem::NotOfNginx { key, service: name.to_string() },
         Program::Petclinic { .. } => Problem::NotOfPetclinic { key, service: name.to_string() },
+        Program::Airline { .. } => Problem::NotOfAirline { key, service: name.to_string() },
         _ => Problem::BuiltInOnly { key, service: name.to_string() },
     };
     let written = keys.into_iter().filter(|(_, written)| *written);
@@ -318,7 +324,8 @@ fn unknown_database(app: &App, name: &Name, queries: &Queries) -> Option<Nonsens
 /// Writes that could not be checked: nothing says how many rows they have made.
 fn uncounted_writes(app: &App, name: &Name, queries: &Queries) -> Option<Nonsense> {
     let database = queries.database.as_str();
-    app.databases.get(database).filter(|database| database.written.is_none())?;
+    let uncounted = |database: &&Database| database.written.is_none() && !database.is_of_airline();
+    app.databases.get(database).filter(uncounted)?;
     queries.write.as_ref()?;
     let place = ["app", "databases", database];
     Some(
@@ -333,17 +340,22 @@ fn uncounted_writes(app: &App, name: &Name, queries: &Queries) -> Option<Nonsens
 
 /// Databases that no service queries; when a query names none that there is, one of them may be meant.
 fn unasked_databases(app: &App) -> Vec<Nonsense> {
-    if queries(app).any(|(_, queries)| !app.databases.contains_key(&queries.database)) {
+    let of_airline = app.services.values().filter_map(|service| service.database.as_ref());
+    let asked: Vec<&Name> =
+        queries(app).map(|(_, queries)| &queries.database).chain(of_airline).collect();
+    if asked.iter().any(|name| !app.databases.contains_key(*name)) {
         return Vec::new();
     }
-    let asked = |name: &Name| queries(app).any(|(_, queries)| queries.database == *name);
-    let unasked = |name: &Name| {
-        let problem = Problem::UnaskedDatabase { database: name.to_string() };
+    let unasked = |(name, database): (&Name, &Database)| {
+        let of_airline = database.is_of_airline();
+        let problem = Problem::UnaskedDatabase { database: name.to_string(), of_airline };
         let found = at_key(problem, Pointer::to(&["app", "databases", name.as_str()]));
         // A slip in any service may be the query that is missing.
-        app.services
+        let keys = app
+            .services
             .keys()
-            .fold(found, |found, service| found.because_of(service_at(service, "postgres")))
+            .flat_map(|service| ["postgres", "database"].map(|key| service_at(service, key)));
+        keys.fold(found, Nonsense::because_of)
     };
-    app.databases.keys().filter(|name| !asked(name)).map(unasked).collect()
+    app.databases.iter().filter(|(name, _)| !asked.contains(name)).map(unasked).collect()
 }

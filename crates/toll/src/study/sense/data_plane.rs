@@ -2,8 +2,8 @@
 
 use super::{Nonsense, Place, at_key, at_value, sweep};
 use crate::study::fault::Problem;
-use crate::study::model::{App, Study, Variant};
-use crate::study::quantity::Name;
+use crate::study::model::{App, Egress, Study, Variant};
+use crate::study::quantity::{Name, is_host_pattern};
 use crate::study::tree::Pointer;
 use crate::study::{COLLECTOR, COLLECTOR_PORT};
 
@@ -19,7 +19,63 @@ pub(super) fn check(study: &Study) -> Vec<Nonsense> {
         let taken = names_of_the_mesh(&sweep::largest(study));
         found.extend(taken.into_iter().map(|taken| taken.because_of(because.clone())));
     }
+    if let Some(because) = first_with(study, "egress", has_egress_gateway) {
+        let taken = parts(&study.app).filter(|(_, name, _)| name.as_str() == EGRESS);
+        found.extend(taken.map(|(section, name, _)| {
+            let problem = Problem::NameOfTheGateway { name: name.to_string() };
+            let found = at_key(problem, Pointer::to(&["app", section, name.as_str()]));
+            found.because_of(because.clone())
+        }));
+    }
+    for (name, variant) in &study.variants {
+        let at = Pointer::to(&["variants", name.as_str()]);
+        found.extend(egress(study, variant, &at));
+        found.extend(ambient_to_external(&study.app, variant, &at));
+    }
     found
+}
+
+/// The pod of the egress gateway.
+const EGRESS: &str = "egress";
+
+fn has_egress_gateway(variant: &Variant) -> bool {
+    matches!(variant.egress, Some(Egress::Gateway(_)))
+}
+
+/// A way out of no mesh, or to nowhere, and names that are none.
+fn egress(study: &Study, variant: &Variant, at: &Pointer) -> Vec<Nonsense> {
+    let Some(egress) = &variant.egress else { return Vec::new() };
+    let at_egress = at.child("egress");
+    let mut found = Vec::new();
+    if variant.sidecar.is_none() {
+        let problem = at_key(Problem::EgressOfNoSidecar, at_egress.clone());
+        found.push(problem.because_of(at.child("sidecar")));
+    }
+    if study.app.external().next().is_none() {
+        let problem = at_key(Problem::EgressToNowhere, at_egress.clone());
+        found.push(problem.from(&["app", "databases"]));
+    }
+    if let Egress::Gateway(gateway) = egress {
+        let at = at_egress.child("gateway").child("hosts");
+        let hosts = gateway.hosts.iter().enumerate().filter(|(_, host)| !is_host_pattern(host));
+        found.extend(hosts.map(|(number, host)| {
+            let problem = Problem::Unreadable {
+                text: host.clone(),
+                wanted: "a DNS name, or `*.` and one".into(),
+                examples: vec!["db.airline.example".into(), "\"*.airline.example\"".into()],
+            };
+            at_value(problem, at.child(number))
+        }));
+    }
+    found
+}
+
+/// Node proxies carry what pods say to pods.
+fn ambient_to_external(app: &App, variant: &Variant, at: &Pointer) -> Option<Nonsense> {
+    variant.ambient?;
+    let (name, _) = app.external().next()?;
+    let problem = Problem::AmbientToExternal { database: name.to_string() };
+    Some(at_key(problem, at.child("ambient")).from(&["app", "databases"]))
 }
 
 fn first_with(study: &Study, key: &str, has: impl Fn(&Variant) -> bool) -> Option<Pointer> {

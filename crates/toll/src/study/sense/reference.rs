@@ -37,7 +37,7 @@ impl Loads {
     fn of(study: &Study) -> Self {
         let matrices = study.loads.keys().flat_map(|load| {
             let at = Pointer::to(&["loads", load.as_str(), "matrix"]);
-            let axes = ["rate", "replicas", "nodes"].map(|axis| at.child(axis));
+            let axes = ["rate", "connections", "replicas", "nodes"].map(|axis| at.child(axis));
             [at].into_iter().chain(axes)
         });
         let because = [Pointer::to(&["loads"])].into_iter().chain(matrices).collect();

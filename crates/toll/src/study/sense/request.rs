@@ -1,21 +1,38 @@
 //! Whether what a load asks can be answered, and its answers checked.
 
-use super::{Nonsense, Place, at_key, at_value};
+use super::{Nonsense, Place, airline, at_key, at_value};
 use crate::study::fault::Problem;
-use crate::study::model::{Method, Request, Study};
+use crate::study::model::{Load, Method, Request, Study};
 use crate::study::tree::Pointer;
 
 /// All that does not fit in what the loads ask.
 pub(super) fn check(study: &Study) -> Vec<Nonsense> {
     let mut found = Vec::new();
     for (name, load) in &study.loads {
-        let at = Pointer::to(&["loads", name.as_str(), "request"]);
-        found.extend(surplus_keys(&load.request, &at));
-        found.extend(unknown_placeholders(&load.request, &at));
-        found.extend(read_only_services(study, &load.request, &at));
-        found.extend(post_to_nginx(study, &load.request, &at));
+        let at_load = Pointer::to(&["loads", name.as_str()]);
+        found.extend(request_beside_mix(load, &at_load));
+        for (request, kind) in load.asked() {
+            let at = match kind {
+                Some(kind) => at_load.child("mix").child(kind),
+                None => at_load.child("request"),
+            };
+            found.extend(surplus_keys(request, &at));
+            found.extend(unknown_placeholders(request, &at));
+            found.extend(read_only_services(study, request, &at));
+            found.extend(post_to_nginx(study, request, &at));
+            found.extend(airline::unanswered(study, request, &at));
+        }
     }
     found
+}
+
+/// A mix takes the place of the one request.
+fn request_beside_mix(load: &Load, at: &Pointer) -> Option<Nonsense> {
+    let surplus = !load.mix.is_empty() && load.request != Request::default();
+    surplus.then(|| {
+        let found = at_key(Problem::RequestBesideMix, at.child("request"));
+        found.because_of(at.child("mix"))
+    })
 }
 
 /// A body that no request would carry, and a content type of no body.

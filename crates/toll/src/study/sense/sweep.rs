@@ -10,6 +10,8 @@ use crate::study::tree::Pointer;
 const MOST_REPLICAS: u32 = 1000;
 /// Most nodes.
 const MOST_NODES: u32 = 100;
+/// Most connections of a closed loop.
+const MOST_CONNECTIONS: u32 = 60_000;
 
 /// All that does not fit in the sweeps of the study's own loads.
 pub(super) fn check(study: &Study) -> Vec<Nonsense> {
@@ -102,6 +104,8 @@ fn of_matrix(
     let mut found: Vec<Nonsense> = nothing_swept(matrix, at).into_iter().collect();
     found.extend(rate_of_none(name, load, matrix, at));
     found.extend(rates_of_knee(matrix, at));
+    found.extend(connections_of_none(name, load, matrix, at));
+    found.extend(counts(&matrix.connections, MOST_CONNECTIONS, &at.child("connections")));
     found.extend(knee_of_sizes(name, load, matrix, at));
     found.extend(services(study, matrix, at));
     let rates = matrix.rate.iter().map(Rate::to_string).collect();
@@ -112,7 +116,7 @@ fn of_matrix(
 
 fn nothing_swept(matrix: &Matrix, at: &Pointer) -> Option<Nonsense> {
     let nothing = *matrix == Matrix::default();
-    let axes = ["rate", "replicas", "nodes"];
+    let axes = ["rate", "connections", "replicas", "nodes"];
     nothing.then(|| {
         let found = at_value(Problem::NothingSwept, at.clone());
         axes.iter().fold(found, |found, axis| found.because_of(at.child(axis)))
@@ -125,6 +129,21 @@ fn rate_of_none(name: &Name, load: &Load, matrix: &Matrix, at: &Pointer) -> Opti
     let problem = Problem::RateOfNoOpenLoad { load: name.to_string() };
     surplus.then(|| {
         let found = at_key(problem, at.child("rate"));
+        super::load::of_a_load(found, &Pointer::to(&["loads", name.as_str()]))
+    })
+}
+
+/// Only a closed load is as many connections as are written: in an open one they are a bound.
+fn connections_of_none(
+    name: &Name,
+    load: &Load,
+    matrix: &Matrix,
+    at: &Pointer,
+) -> Option<Nonsense> {
+    let surplus = !matrix.connections.is_empty() && !matches!(load.model, LoadModel::Closed(_));
+    let problem = Problem::ConnectionsOfNoClosedLoad { load: name.to_string() };
+    surplus.then(|| {
+        let found = at_key(problem, at.child("connections"));
         super::load::of_a_load(found, &Pointer::to(&["loads", name.as_str()]))
     })
 }

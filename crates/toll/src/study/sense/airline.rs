@@ -1,0 +1,235 @@
+//! Whether the parts of the airline and their databases outside of the mesh fit together.
+//!
+//! Which part calls which, and which has something in the database, is the application's own: a file can only say
+//! which service plays which part.
+
+use super::{Nonsense, Place, at_key, at_value, unknown};
+use crate::study::fault::Problem;
+use crate::study::model::{Airline, App, Database, Method, Request, Server, Service, Study};
+use crate::study::quantity::{Name, is_host};
+use crate::study::tree::Pointer;
+
+/// All that does not fit in the airline and its databases.
+pub(super) fn check(app: &App) -> Vec<Nonsense> {
+    let mut found = Vec::new();
+    for (name, service) in &app.services {
+        found.extend(keys_of_none(name, service));
+        let Some(part) = part_of(service) else { continue };
+        found.extend(calls(app, name, part));
+        found.extend(database_of(app, name, service, part));
+    }
+    for (name, database) in &app.databases {
+        found.extend(contents(name, database));
+        found.extend(host(name, database));
+        found.extend(queried(app, name, database));
+    }
+    found.extend(shared_hosts(app));
+    found
+}
+
+/// The part that a service is, when no other program goes before it.
+fn part_of(service: &Service) -> Option<Airline> {
+    service.airline.filter(|_| service.nginx.is_none() && service.petclinic.is_none())
+}
+
+fn service_at(name: &Name, key: &str) -> Pointer {
+    Pointer::to(&["app", "services", name.as_str(), key])
+}
+
+fn database_at(name: &Name) -> Pointer {
+    Pointer::to(&["app", "databases", name.as_str()])
+}
+
+/// Keys that only a part of the airline has.
+fn keys_of_none(name: &Name, service: &Service) -> Vec<Nonsense> {
+    if service.airline.is_some() {
+        return Vec::new();
+    }
+    let keys =
+        [("database", service.database.is_some()), ("connections", service.connections.is_some())];
+    let written = keys.into_iter().filter(|(_, written)| *written);
+    let found = |(key, _)| {
+        let problem = Problem::AirlineOnly { key, service: name.to_string() };
+        at_key(problem, service_at(name, key)).because_of(service_at(name, "airline"))
+    };
+    written.map(found).collect()
+}
+
+/// One service each of the parts that it calls, and no other. Calls of what is not there are told elsewhere.
+fn calls(app: &App, name: &Name, part: Airline) -> Option<Nonsense> {
+    let calls = &app.services[name].calls;
+    let called: Option<Vec<&Service>> =
+        calls.iter().map(|called| app.services.get(called)).collect();
+    let mut parts: Vec<Option<Airline>> =
+        called?.into_iter().map(|service| service.airline).collect();
+    let mut wanted: Vec<Option<Airline>> = part.calls().iter().copied().map(Some).collect();
+    parts.sort_unstable();
+    wanted.sort_unstable();
+    if parts == wanted {
+        return None;
+    }
+    let problem = Problem::AirlineCalls {
+        service: name.to_string(),
+        part: part.name(),
+        wanted: part.calls().iter().map(|part| part.name()).collect(),
+        known: part.calls().iter().filter_map(|part| first_of(app, *part)).collect(),
+    };
+    let found = at_value(problem, service_at(name, "airline"));
+    let found = found.because_of(service_at(name, "calls"));
+    Some(calls.iter().fold(found, |found, called| found.because_of(service_at(called, "airline"))))
+}
+
+fn first_of(app: &App, part: Airline) -> Option<String> {
+    let found = app.services.iter().find(|(_, service)| service.airline == Some(part));
+    found.map(|(name, _)| name.to_string())
+}
+
+/// The web asks no database, every other part one that holds the airline.
+fn database_of(app: &App, name: &Name, service: &Service, part: Airline) -> Option<Nonsense> {
+    let at = service_at(name, "database");
+    let Some(database) = &service.database else {
+        return part.has_database().then(|| {
+            let example = databases(app).next().map_or("airline-db".into(), |(name, _)| name);
+            let problem = Problem::MissingKey { key: "database".into(), example };
+            at_key(problem, Pointer::to(&["app", "services", name.as_str()]))
+                .because_of(at)
+                .from(&["app", "databases"])
+        });
+    };
+    if !part.has_database() {
+        let problem = Problem::DatabaseOfWeb { service: name.to_string() };
+        return Some(at_key(problem, at).because_of(service_at(name, "airline")));
+    }
+    let problem = match app.databases.get(database) {
+        None => unknown("database", database, app.databases.keys())?,
+        Some(held) if held.is_of_airline() => return None,
+        Some(_) => Problem::NoAirlineIn {
+            database: database.to_string(),
+            known: databases(app).map(|(name, _)| name).collect(),
+        },
+    };
+    Some(at_value(problem, at).from(&["app", "databases"]))
+}
+
+/// The databases that only the airline uses.
+fn databases(app: &App) -> impl Iterator<Item = (String, &Database)> {
+    let of_airline = app.databases.iter().filter(|(_, database)| database.is_of_airline());
+    of_airline.map(|(name, database)| (name.to_string(), database))
+}
+
+/// The airline outside of the mesh, or what SQL fills inside of it.
+fn contents(name: &Name, database: &Database) -> Vec<Nonsense> {
+    let at = database_at(name);
+    let named = || name.to_string();
+    let (external, airline) = (database.external.is_some(), database.airline.is_some());
+    let mut found = Vec::new();
+    let keys = || vec!["seed".into(), "airline".into()];
+    match (airline, database.seed.is_some()) {
+        (true, true) => {
+            found.push(at_key(Problem::MoreThanOneOf { keys: keys() }, at.child("airline")));
+        }
+        (false, false) if !external => {
+            found.push(at_key(Problem::MissingOneOf { keys: keys() }, at.clone()));
+        }
+        (false, false) => {
+            let problem = Problem::MissingKey { key: "airline".into(), example: "{}".into() };
+            found.push(at_key(problem, at.clone()));
+        }
+        (false, true) if external => {
+            let problem = Problem::SqlOfExternal { database: named(), key: "seed" };
+            found.push(at_key(problem, at.child("seed")));
+        }
+        _ => {}
+    }
+    if airline && !external {
+        found.push(at_key(Problem::AirlineInside { database: named() }, at.child("airline")));
+    }
+    if airline && database.written.is_some() {
+        let problem = Problem::SqlOfExternal { database: named(), key: "written" };
+        found.push(at_key(problem, at.child("written")));
+    }
+    if database.server == Some(Server::Mongodb) && !database.is_of_airline() {
+        let problem = Problem::MongodbOfNoAirline { database: named() };
+        found.push(at_value(problem, at.child("server")));
+    }
+    // A slip in one of them may be the key that is missing.
+    let related = |found: Nonsense| {
+        let keys = ["seed", "airline", "external"];
+        keys.iter().fold(found, |found, key| found.because_of(at.child(key)))
+    };
+    found.into_iter().map(related).collect()
+}
+
+fn host(name: &Name, database: &Database) -> Option<Nonsense> {
+    let host = &database.external.as_ref()?.host;
+    let problem = Problem::Unreadable {
+        text: host.clone(),
+        wanted: "a DNS name with a dot in it".into(),
+        examples: vec!["db.airline.example".into()],
+    };
+    (!is_host(host)).then(|| at_value(problem, database_at(name).child("external").child("host")))
+}
+
+/// Queries of a service that is no part of the airline.
+fn queried(app: &App, name: &Name, database: &Database) -> Vec<Nonsense> {
+    let queries = app.services.iter().filter(|(_, service)| {
+        service.postgres.as_ref().is_some_and(|queries| queries.database == *name)
+    });
+    let found = |(service, _): (&Name, &Service)| {
+        let problem = Problem::AirlinesDatabase { database: name.to_string() };
+        at_value(problem, service_at(service, "postgres").child("database"))
+            .from(&["app", "databases"])
+    };
+    queries.filter(|_| database.is_of_airline()).map(found).collect()
+}
+
+/// What is outside of the mesh is found by its name.
+fn shared_hosts(app: &App) -> Vec<Nonsense> {
+    let hosts = app.databases.iter();
+    let hosts: Vec<(&Name, &String)> = hosts
+        .filter_map(|(name, database)| Some((name, &database.external.as_ref()?.host)))
+        .collect();
+    let at = |name: &Name| Place::Value(database_at(name).child("external").child("host"));
+    let shared = |(number, (name, host)): (usize, &(&Name, &String))| {
+        let (other, _) = hosts[..number].iter().find(|(_, earlier)| earlier == host)?;
+        let (one, other_name) = (name.to_string(), other.to_string());
+        Some(Nonsense {
+            problem: Problem::SameHost { host: (*host).clone(), one, other: other_name },
+            at: at(name),
+            also: vec![(at(other), Some("taken here"))],
+        })
+    };
+    hosts.iter().enumerate().filter_map(shared).collect()
+}
+
+/// That the part of the airline which the load calls has no such answer, if so.
+pub(super) fn unanswered(study: &Study, request: &Request, at: &Pointer) -> Option<Nonsense> {
+    let app = &study.app;
+    let entry = app.gateways.get(&app.entry).map_or(&app.entry, |gateway| &gateway.to);
+    let part = part_of(app.services.get(entry)?)?;
+    let asked = in_words(request);
+    if part.answers().contains(&asked.as_str()) {
+        return None;
+    }
+    let known = part.answers().iter().map(|answer| (*answer).to_owned()).collect();
+    let problem = Problem::UnknownOfAirline { part: part.name(), asked, known };
+    let found = at_value(problem, at.child("path")).because_of(at.child("method"));
+    Some(found.from(&["app", "entry"]).because_of(service_at(entry, "airline")))
+}
+
+/// `GET /customers/N`: method and path, without the query, the last step a number or a placeholder of one.
+fn in_words(request: &Request) -> String {
+    let method = match request.method {
+        Method::Get => "GET",
+        Method::Post => "POST",
+    };
+    let path = request.path.as_str().split('?').next().unwrap_or_default();
+    let number = |step: &str| {
+        let digits = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
+        digits || (step.starts_with("{{") && step.ends_with("}}"))
+    };
+    match path.rsplit_once('/') {
+        Some((path, last)) if number(last) => format!("{method} {path}/N"),
+        _ => format!("{method} {path}"),
+    }
+}
