@@ -114,9 +114,9 @@ pub(crate) struct Probe {
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// With --speak tls: no HTTP/2 but a whole handshake with the server of this name, to the point where it has
     /// taken the certificate that it was shown, or not
-    #[arg(long, value_name = "HOST", requires = "authority", requires = "speak", value_parser = server_name)]
+    #[arg(long, value_name = "HOST", requires = "speak", value_parser = server_name)]
     pub(crate) server_name: Option<ServerName<'static>>,
-    /// PEM of the certificates that vouch for the server
+    /// PEM of the certificates that vouch for the server; without it any server is taken for the right one
     #[arg(long, value_name = "FILE", requires = "server_name")]
     pub(crate) authority: Option<PathBuf>,
     /// PEM of the certificate to show, and its chain

@@ -1,5 +1,6 @@
 //! Turns a TCP connection into how a whole TLS handshake over it ends, by one who knows whom it wants: it names the
-//! server, verifies it and shows a certificate of its own. Sends nothing over the session, and resumes none.
+//! server, verifies it unless it is told nobody who vouches, and may show a certificate of its own. Sends nothing over
+//! the session, and resumes none.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::command_line::Probe;
 use crate::error::Error;
+use crate::stranger::Anyone;
 
 /// How long a server's silence after the handshake has to last to be consent. In TLS 1.3 the client is done before
 /// the server has seen its certificate (RFC 8446, section 4.4), and a refusal comes as the first record.
@@ -45,11 +47,9 @@ impl Acquaintance {
     /// # Errors
     /// [`Error::PemUnreadable`], [`Error::PemsUnusable`].
     pub(crate) fn of(probe: &Probe) -> Result<Option<Self>, Error> {
-        let (Some(server), Some(authority)) = (&probe.server_name, &probe.authority) else {
-            return Ok(None);
-        };
+        let Some(server) = &probe.server_name else { return Ok(None) };
         let own = probe.certificate.as_deref().zip(probe.key.as_deref());
-        let mut config = config(authority, own)?;
+        let mut config = config(probe.authority.as_deref(), own)?;
         config.alpn_protocols = probe.alpn.iter().map(|name| name.clone().into_bytes()).collect();
         Ok(Some(Self { server: server.clone(), config: Arc::new(config) }))
     }
@@ -115,19 +115,30 @@ pub(crate) fn distrust(error: &TlsError) -> Option<String> {
     })
 }
 
-fn config(authority: &Path, own: Option<(&Path, &Path)>) -> Result<ClientConfig, Error> {
+/// Without an authority anybody is taken for the server.
+fn config(authority: Option<&Path>, own: Option<(&Path, &Path)>) -> Result<ClientConfig, Error> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
+    let builder = builder.with_safe_default_protocol_versions();
+    let builder = builder.expect("the provider has what TLS 1.2 and 1.3 need");
+    let builder = match authority {
+        Some(authority) => builder.with_root_certificates(roots(authority)?),
+        None => {
+            let anyone = Arc::new(Anyone::new(provider));
+            builder.dangerous().with_custom_certificate_verifier(anyone)
+        }
+    };
+    let Some((certificate, key)) = own else { return Ok(builder.with_no_client_auth()) };
+    let key = PrivateKeyDer::from_pem_file(key).map_err(unreadable(key))?;
+    builder.with_client_auth_cert(certificates(certificate)?, key).map_err(Error::PemsUnusable)
+}
+
+fn roots(authority: &Path) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(authority)? {
         roots.add(certificate).map_err(Error::PemsUnusable)?;
     }
-    let provider = Arc::new(ring::default_provider());
-    let builder =
-        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.expect("the provider has what TLS 1.2 and 1.3 need");
-    let builder = builder.with_root_certificates(roots);
-    let Some((certificate, key)) = own else { return Ok(builder.with_no_client_auth()) };
-    let key = PrivateKeyDer::from_pem_file(key).map_err(unreadable(key))?;
-    builder.with_client_auth_cert(certificates(certificate)?, key).map_err(Error::PemsUnusable)
+    Ok(roots)
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
