@@ -9,10 +9,11 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::{Authority, Parts, PathAndQuery, Scheme};
-use hyper::{Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use serde::Deserialize;
 
 use crate::config::Call;
 use crate::error::root_cause;
@@ -35,8 +36,33 @@ pub(crate) enum CallError {
     BrokenOff { service: String, source: hyper::Error },
     #[error("{service} answered {status}")]
     Failed { service: String, status: StatusCode },
+    #[error("{service} answered {status}: {reason}")]
+    Refused { service: String, status: StatusCode, reason: String },
+    #[error("{service} answered what cannot be understood: {source}")]
+    NotUnderstood { service: String, source: serde_json::Error },
     #[error("{service} answered a probe without a report: {source}")]
     NoReport { service: String, source: serde_json::Error },
+}
+
+/// What to ask a neighbour, on behalf of a request.
+#[derive(Debug)]
+pub(crate) struct Errand<'a> {
+    pub(crate) method: Method,
+    pub(crate) path: Option<PathAndQuery>,
+    /// Those of the request; what ties requests together is passed on.
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl<'a> From<&'a WholeRequest> for Errand<'a> {
+    fn from(asked: &'a WholeRequest) -> Self {
+        Self {
+            method: asked.method().clone(),
+            path: asked.uri().path_and_query().cloned(),
+            headers: asked.headers(),
+            body: asked.body().clone(),
+        }
+    }
 }
 
 /// The neighbours and the connections to them.
@@ -71,7 +97,7 @@ impl Calls {
     ) -> Result<Option<Response<Bytes>>, CallError> {
         let mut last = None;
         for target in &self.targets {
-            last = Some(self.call(target, request).await?);
+            last = Some(self.call(target, request.into()).await?);
         }
         Ok(last)
     }
@@ -83,7 +109,7 @@ impl Calls {
     pub(crate) async fn trace(&self, request: &WholeRequest) -> Result<Vec<PathReport>, CallError> {
         let mut reports = Vec::new();
         for target in &self.targets {
-            let answer = self.call(target, request).await?;
+            let answer = self.call(target, request.into()).await?;
             let no_report =
                 |source| CallError::NoReport { service: target.service.clone(), source };
             reports.push(serde_json::from_slice(answer.body()).map_err(no_report)?);
@@ -91,22 +117,67 @@ impl Calls {
         Ok(reports)
     }
 
-    /// The body must be read to its end, or its connection cannot be used again.
+    /// Calls the neighbour of that place in the configuration, and brings its answer of up to 4xx.
+    ///
+    /// # Errors
+    /// When there is no answer, or one of 5xx, which then is the reason.
+    pub(crate) async fn ask(
+        &self,
+        place: usize,
+        errand: Errand<'_>,
+    ) -> Result<Response<Bytes>, CallError> {
+        let target = &self.targets[place];
+        let answer = self.answer(target, errand).await?;
+        if !answer.status().is_server_error() {
+            return Ok(answer);
+        }
+        Err(CallError::Refused {
+            service: target.service.clone(),
+            status: answer.status(),
+            reason: String::from_utf8_lossy(answer.body()).into_owned(),
+        })
+    }
+
+    /// Reads what the neighbour of that place answered.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub(crate) fn understand<'a, T: Deserialize<'a>>(
+        &self,
+        place: usize,
+        body: &'a [u8],
+    ) -> Result<T, CallError> {
+        let service = || self.targets[place].service.clone();
+        serde_json::from_slice(body)
+            .map_err(|source| CallError::NotUnderstood { service: service(), source })
+    }
+
     async fn call(
         &self,
         target: &Target,
-        request: &WholeRequest,
+        errand: Errand<'_>,
+    ) -> Result<Response<Bytes>, CallError> {
+        let answer = self.answer(target, errand).await?;
+        let status = answer.status();
+        if status.is_client_error() || status.is_server_error() {
+            return Err(CallError::Failed { service: target.service.clone(), status });
+        }
+        Ok(answer)
+    }
+
+    /// The body must be read to its end, or its connection cannot be used again.
+    async fn answer(
+        &self,
+        target: &Target,
+        errand: Errand<'_>,
     ) -> Result<Response<Bytes>, CallError> {
         let service = || target.service.clone();
-        let answer = self.client.request(target.request(request)).await;
+        let answer = self.client.request(target.request(errand)).await;
         let answer =
             answer.map_err(|source| CallError::NotAnswered { service: service(), source })?;
         let (head, body) = answer.into_parts();
         let body = body.collect().await;
         let body = body.map_err(|source| CallError::BrokenOff { service: service(), source })?;
-        if head.status.is_client_error() || head.status.is_server_error() {
-            return Err(CallError::Failed { service: service(), status: head.status });
-        }
         Ok(Response::from_parts(head, body.to_bytes()))
     }
 }
@@ -125,11 +196,11 @@ impl From<Call> for Target {
 }
 
 impl Target {
-    fn request(&self, asked: &WholeRequest) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(asked.body().clone()));
-        *request.method_mut() = asked.method().clone();
-        *request.uri_mut() = at(self.next_address().clone(), asked.uri().path_and_query());
-        *request.headers_mut() = passed_on(asked.headers());
+    fn request(&self, errand: Errand<'_>) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(errand.body));
+        *request.method_mut() = errand.method;
+        *request.uri_mut() = at(self.next_address().clone(), errand.path);
+        *request.headers_mut() = passed_on(errand.headers);
         request.headers_mut().insert(HOST, self.host.clone());
         request
     }
@@ -140,13 +211,12 @@ impl Target {
     }
 }
 
-fn at(address: Authority, path_and_query: Option<&PathAndQuery>) -> Uri {
+fn at(address: Authority, path_and_query: Option<PathAndQuery>) -> Uri {
     let mut parts = Parts::default();
     parts.scheme = Some(Scheme::HTTP);
     parts.authority = Some(address);
     // Only CONNECT asks for no path.
-    parts.path_and_query =
-        Some(path_and_query.cloned().unwrap_or_else(|| PathAndQuery::from_static("/")));
+    parts.path_and_query = Some(path_and_query.unwrap_or_else(|| PathAndQuery::from_static("/")));
     Uri::from_parts(parts).expect("scheme, authority and path make a URI")
 }
 
@@ -194,7 +264,7 @@ mod tests {
             .header("accept", "*/*")
             .body(Bytes::from_static(b"{\"a\":1}"))
             .unwrap();
-        let request = target(&["10.0.0.1:80"]).request(&asked);
+        let request = target(&["10.0.0.1:80"]).request(Errand::from(&asked));
         assert_eq!(request.method(), "POST");
         assert_eq!(request.uri(), "http://10.0.0.1:80/api/customer?id=7");
         let mut names: Vec<_> = request.headers().keys().map(HeaderName::as_str).collect();

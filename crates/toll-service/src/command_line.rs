@@ -21,7 +21,17 @@ what the last call answered; the stall answers nothing for the first 100 ms of e
    "database": {"service": "postgres", "address": "10.77.0.6:5432", "user": "toll", "database": "toll",
                 "connections": 16, "read": "SELECT id, name FROM customers WHERE id = 1",
                 "write": "INSERT INTO customers (document) VALUES ($1::text::json)"},
-   "stall": {"every_ms": 1000, "lasting_ms": 100}}"#;
+   "stall": {"every_ms": 1000, "lasting_ms": 100}}
+
+A part of the airline (web calls flights, bookings and customers and has no database; bookings calls customers and
+flights; kind: mongo_db or postgres; identity: certificate and key in one file):
+  {"name": "bookings", "listen": "10.77.0.4:8080", "work_us": 0,
+   "calls": [{"service": "customers", "part": "customers", "addresses": ["10.77.0.5:8080"], "host": "customers:8080"},
+             {"service": "flights", "part": "flights", "addresses": ["10.77.0.3:8080"], "host": "flights:8080"}],
+   "airline": {"part": "bookings", "database": {
+     "service": "airline-db", "kind": "mongo_db", "host": "db.airline.example", "address": "10.77.0.6:27017",
+     "connections": 16, "authority": "external/ca.crt", "certificate": "external/bookings.crt",
+     "key": "external/bookings.key", "identity": "external/bookings.identity.pem"}}}"#;
 
 const PROBE_EXAMPLES: &str = r#"Examples:
   toll-service probe --connect 10.77.0.2:9000 --header 'x-toll-probe: 1'
@@ -60,6 +70,17 @@ with one line, in the order of the targets:
   [{"pod":"vets","at_ns":456,"series":{"missing":"it answered 503 Service Unavailable"}}]
 `at_ns` is CLOCK_MONOTONIC when the target was asked. Ends with stdin."#;
 
+const AIRLINE_EXAMPLES: &str = r#"A configuration (kind: mongo_db or postgres; look needs the database alone):
+  {"database": {"service": "airline-db", "kind": "mongo_db", "host": "db.airline.example", "address": "10.77.0.6:27017",
+                "connections": 16, "authority": "external/ca.crt", "certificate": "external/toll.crt",
+                "key": "external/toll.key", "identity": "external/toll.identity.pem"},
+   "flights": 200, "seats": 1000000, "customers": 1000}
+
+`look` prints:
+  {"server":"PostgreSQL 17.11","operations":null,"own_operations":null,"bookings":12,"keys":12,"seats_taken":12,"clients":null}
+Bookings and different keys are without those that `fill` made. Of MongoDB, `operations` are queries, inserts, updates
+and deletes from the server's start to this look, and `own_operations` are those that the look itself added."#;
+
 /// Plays a node of an application graph over HTTP/1.1
 #[derive(Debug, Parser)]
 #[command(name = "toll-service", version, after_help = EXAMPLES)]
@@ -86,6 +107,9 @@ enum Other {
     /// Runs SQL in turn over a PostgreSQL server's Unix socket
     #[command(after_help = QUERY_EXAMPLES)]
     Query(Query),
+    /// Fills the airline's database, or tells what is in it
+    #[command(subcommand, after_help = AIRLINE_EXAMPLES)]
+    Airline(AirlineCommand),
     /// Reads series from Prometheus text endpoints each time a line comes in
     #[command(after_help = SCRAPE_EXAMPLES)]
     Scrape,
@@ -130,6 +154,23 @@ pub(crate) struct Probe {
     pub(crate) alpn: Vec<String>,
 }
 
+/// What to do with the airline's database.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AirlineCommand {
+    /// Makes its tables or collections anew, with all that the airline begins with
+    Fill {
+        /// The database and what is to be in it, as JSON
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Prints what is in it, and what the server did, as one line of JSON
+    Look {
+        /// The database, as JSON; the file of `fill` will do
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+}
+
 /// The protocol of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Speak {
@@ -162,6 +203,7 @@ pub(crate) enum Command {
     Serve(Serve),
     Probe(Probe),
     Query(Query),
+    Airline(AirlineCommand),
     Scrape,
 }
 
@@ -170,6 +212,7 @@ impl CommandLine {
         match self.other {
             Some(Other::Probe(probe)) => Command::Probe(probe),
             Some(Other::Query(query)) => Command::Query(query),
+            Some(Other::Airline(command)) => Command::Airline(command),
             Some(Other::Scrape) => Command::Scrape,
             None => Command::Serve(self.serve.expect("--config is required without a subcommand")),
         }
@@ -212,7 +255,17 @@ mod tests {
     #[test]
     fn the_configuration_in_the_help_is_valid() {
         let start = EXAMPLES.find("  {\"name\"").unwrap();
-        serde_json::from_str::<crate::config::Config>(&EXAMPLES[start..]).unwrap();
+        let end = EXAMPLES.find("\n\nA part of the airline").unwrap();
+        serde_json::from_str::<crate::config::Config>(&EXAMPLES[start..end]).unwrap();
+        let start = end + EXAMPLES[end..].find("  {\"name\"").unwrap();
+        serde_json::from_str::<crate::airline::Config>(&EXAMPLES[start..]).unwrap();
+    }
+
+    #[test]
+    fn the_stand_of_the_airline_in_the_help_is_valid() {
+        let start = AIRLINE_EXAMPLES.find("  {\"database\"").unwrap();
+        let end = AIRLINE_EXAMPLES.find("\n\n`look`").unwrap();
+        serde_json::from_str::<crate::airline::Stand>(&AIRLINE_EXAMPLES[start..end]).unwrap();
     }
 
     #[test]

@@ -10,12 +10,22 @@ use std::str::FromStr;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use hyper::http::uri::Authority;
-use serde::de::{self, Deserialize as _, Deserializer};
+use serde::de::{self, Deserialize as _, DeserializeOwned, Deserializer, IgnoredAny};
 
+use crate::airline;
 use crate::error::Error;
 use crate::stall::Stall;
 
-/// What the service is to play.
+/// Which of the program's roles is to be played.
+#[derive(Debug)]
+pub(crate) enum Role {
+    /// The built-in service.
+    BuiltIn(Config),
+    /// A part of the airline: its configuration has the key `airline`.
+    Airline(airline::Config),
+}
+
+/// What the built-in service is to play.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
@@ -78,14 +88,42 @@ pub(crate) struct Database {
     pub(crate) write: Option<String>,
 }
 
-impl Config {
+/// The key that tells the airline's configuration from the built-in service's.
+#[derive(serde::Deserialize)]
+struct Telling {
+    airline: Option<IgnoredAny>,
+}
+
+impl Role {
     /// Reads the file at `path`.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        let text = fs::read_to_string(path)
-            .map_err(|source| Error::ConfigUnreadable { path: path.into(), source })?;
-        serde_json::from_str(&text)
-            .map_err(|source| Error::ConfigInvalid { path: path.into(), source })
+        let text = text_of(path)?;
+        match parse::<Telling>(path, &text)?.airline {
+            Some(_) => parse(path, &text).map(Self::Airline),
+            None => parse(path, &text).map(Self::BuiltIn),
+        }
     }
+
+    /// Where to listen.
+    pub(crate) fn listen(&self) -> SocketAddr {
+        match self {
+            Self::BuiltIn(config) => config.listen,
+            Self::Airline(config) => config.listen,
+        }
+    }
+}
+
+/// Reads the JSON file at `path`.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+    parse(path, &text_of(path)?)
+}
+
+fn text_of(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|source| Error::ConfigUnreadable { path: path.into(), source })
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(|source| Error::ConfigInvalid { path: path.into(), source })
 }
 
 pub(crate) fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
@@ -97,7 +135,9 @@ where
     text.parse().map_err(|why| de::Error::custom(format_args!("`{text}`: {why}")))
 }
 
-fn some_addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Authority>, D::Error> {
+pub(crate) fn some_addresses<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<Authority>, D::Error> {
     let texts = Vec::<String>::deserialize(deserializer)?;
     if texts.is_empty() {
         return Err(de::Error::custom("a call needs at least one address"));

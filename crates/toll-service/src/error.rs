@@ -4,6 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::airline::StoreError;
+
 /// What stopped the program.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -19,6 +21,10 @@ pub(crate) enum Error {
     NoDatabase { socket: PathBuf, source: tokio_postgres::Error },
     #[error("SQL number {number} failed: {}", root_cause(source))]
     Sql { number: usize, source: tokio_postgres::Error },
+    #[error("cannot use {service}: {reason}")]
+    NoStore { service: String, reason: String },
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error("cannot understand the targets on the first line: {0}")]
     TargetsInvalid(#[source] serde_json::Error),
     #[error("cannot read certificates or a key in {}: {source}", path.display())]
@@ -43,11 +49,15 @@ impl Error {
                 "give the server's folder with --socket, its port, and a role that it lets in"
                     .into(),
             ),
-            Self::Sql { .. } => None,
             Self::PemUnreadable { .. } => Some("give a readable PEM file".into()),
             Self::PemsUnusable(_) => {
                 Some("give a certificate and the key that belongs to it".into())
             }
+            Self::NoStore { .. } => Some(
+                "give readable PEM files: `authority`, `certificate` and `key`, or `identity`"
+                    .into(),
+            ),
+            Self::Sql { .. } | Self::Store(_) => None,
             Self::TargetsInvalid(_) => Some("`toll-service scrape --help` shows valid ones".into()),
         }
     }

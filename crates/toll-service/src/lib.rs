@@ -1,13 +1,15 @@
 //! The built-in service: one program that plays any node of an application graph over HTTP/1.1.
 //!
 //! Turns a configuration into a server that burns a set CPU time for each request, calls its neighbours, asks its
-//! PostgreSQL database and answers. On request it reports the path that a request took as the applications saw
-//! it. Two more commands each ask one thing and end: how a request in plain HTTP, a first message to a
-//! database or over TLS, or a whole TLS handshake ends, and what a database answers over its own socket. A third looks at Prometheus endpoints
+//! PostgreSQL database and answers. It also plays the parts of an airline, which ask each other and a database over
+//! TLS. On request it reports the path that a request took as the applications saw it. Two more commands each ask one
+//! thing and end: how a request in plain HTTP, a first message to a database or over TLS, or a whole TLS handshake
+//! ends, and what a database answers over its own socket. A third looks at Prometheus endpoints
 //! as often as it is told to. It counts requests but times none, and all it knows of proxies is the headers by which
 //! they show themselves.
 #![deny(missing_docs)]
 
+mod airline;
 mod arrivals;
 mod calls;
 mod command_line;
@@ -35,8 +37,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::command_line::{Command, CommandLine, Probe, Query};
-use crate::config::Config;
+use crate::command_line::{AirlineCommand, Command, CommandLine, Probe, Query};
+use crate::config::Role;
 use crate::error::Error;
 
 /// Runs the program with its arguments, the first being its own name, until it is told to end.
@@ -55,6 +57,7 @@ fn obey(line: CommandLine) -> Result<ExitCode, Error> {
         Command::Serve(serve) => match play(&serve.config)? {},
         Command::Probe(probe) => ask(probe).map(|()| ExitCode::SUCCESS),
         Command::Query(query) => run(&query).map(|()| ExitCode::SUCCESS),
+        Command::Airline(command) => stand(&command).map(|()| ExitCode::SUCCESS),
         Command::Scrape => {
             scrape::run(io::stdin().lock(), io::stdout().lock()).map(|()| ExitCode::SUCCESS)
         }
@@ -62,8 +65,8 @@ fn obey(line: CommandLine) -> Result<ExitCode, Error> {
 }
 
 fn play(config: &Path) -> Result<Infallible, Error> {
-    let config = Config::read(config)?;
-    server::run(config, |address| say(&format!("listening on {address}")))
+    let role = Role::read(config)?;
+    server::run(role, |address| say(&format!("listening on {address}")))
 }
 
 fn ask(probe: Probe) -> Result<(), Error> {
@@ -77,6 +80,18 @@ fn run(query: &Query) -> Result<(), Error> {
     let answer = query::run(query)?;
     print(&serde_json::to_string(&answer).expect("texts always make JSON"));
     Ok(())
+}
+
+/// Fills the airline's database, or tells what is in it.
+fn stand(command: &AirlineCommand) -> Result<(), Error> {
+    match command {
+        AirlineCommand::Fill { config } => airline::fill(config),
+        AirlineCommand::Look { config } => {
+            let look = airline::look(config)?;
+            print(&serde_json::to_string(&look).expect("texts and numbers always make JSON"));
+            Ok(())
+        }
+    }
 }
 
 /// Prints help to stdout or a usage error to stderr, as clap decides.

@@ -7,6 +7,9 @@ use std::net::SocketAddr;
 use hyper::HeaderMap;
 use serde::{Deserialize, Serialize};
 
+use crate::arrivals::Arrivals;
+use crate::request::WholeRequest;
+
 /// The header that asks for a report instead of an answer.
 pub(crate) const PROBE_HEADER: &str = "x-toll-probe";
 
@@ -30,6 +33,41 @@ pub(crate) struct PathReport {
     /// Where a connection of this service comes from, as its database sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) database_peer: Option<String>,
+}
+
+/// A request as the service that reports saw it.
+pub(crate) struct Seen<'a> {
+    pub(crate) request: &'a WholeRequest,
+    pub(crate) peer: SocketAddr,
+    /// The requests before it.
+    pub(crate) arrivals: &'a Arrivals,
+}
+
+impl PathReport {
+    /// The report of `service`, with those of the services that it called.
+    pub(crate) fn new(
+        service: &str,
+        seen: Seen,
+        calls: Vec<Self>,
+        database_peer: Option<String>,
+    ) -> Self {
+        let Seen { request, peer, arrivals } = seen;
+        Self {
+            service: service.into(),
+            peer,
+            headers: as_text(request.headers()),
+            requests: arrivals.requests(),
+            marked: arrivals.marked(),
+            certified: arrivals.certified(),
+            calls,
+            database_peer,
+        }
+    }
+
+    /// The body of the answer to a probe.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("texts and addresses always make JSON")
+    }
 }
 
 /// Headers by lower-case name; values of the same name are joined by commas (RFC 9110, 5.3).

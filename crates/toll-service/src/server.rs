@@ -16,35 +16,61 @@ use nix::sys::signal::{SigSet, Signal};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 
-use crate::config::Config;
+use crate::airline::Airline;
+use crate::config::Role;
 use crate::error::Error;
-use crate::request::{Unread, read_whole};
-use crate::service::{Service, too_large};
+use crate::request::{Unread, WholeRequest, read_whole};
+use crate::service::{Answer, Service, too_large};
 
 /// How long to wait when no connection can be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
+/// A node of an application graph.
+#[derive(Debug)]
+enum Node {
+    BuiltIn(Service),
+    Airline(Airline),
+}
+
+impl Node {
+    fn new(role: Role) -> Result<Self, Error> {
+        match role {
+            Role::BuiltIn(config) => {
+                Service::new(config).map(Self::BuiltIn).map_err(Error::Threads)
+            }
+            Role::Airline(config) => Airline::new(config).map(Self::Airline),
+        }
+    }
+
+    async fn answer(&self, request: &WholeRequest, peer: SocketAddr) -> Answer {
+        match self {
+            Self::BuiltIn(service) => service.answer(request, peer).await,
+            Self::Airline(airline) => airline.answer(request, peer).await,
+        }
+    }
+}
+
 /// Serves until SIGTERM, which ends the process; calls `ready` with the address once connections are taken.
 ///
 /// # Errors
-/// [`Error::Listen`], [`Error::Threads`].
-pub(crate) fn run(config: Config, ready: impl FnOnce(SocketAddr)) -> Result<Infallible, Error> {
+/// [`Error::Listen`], [`Error::Threads`], [`Error::NoStore`].
+pub(crate) fn run(role: Role, ready: impl FnOnce(SocketAddr)) -> Result<Infallible, Error> {
     end_at_sigterm().map_err(Error::Threads)?;
     allow_many_connections();
     // As many workers as CPUs may be used: tokio's default, which minds affinity and cgroup quota.
     let runtime = Runtime::new().map_err(Error::Threads)?;
-    runtime.block_on(serve(config, ready))
+    runtime.block_on(serve(role, ready))
 }
 
-async fn serve(config: Config, ready: impl FnOnce(SocketAddr)) -> Result<Infallible, Error> {
-    let address = config.listen;
+async fn serve(role: Role, ready: impl FnOnce(SocketAddr)) -> Result<Infallible, Error> {
+    let address = role.listen();
     let listen_error = |source| Error::Listen { address, source };
     let listener = TcpListener::bind(address).await.map_err(listen_error)?;
-    let service = Arc::new(Service::new(config).map_err(Error::Threads)?);
+    let node = Arc::new(Node::new(role)?);
     ready(listener.local_addr().map_err(listen_error)?);
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => drop(tokio::spawn(converse(stream, peer, Arc::clone(&service)))),
+            Ok((stream, peer)) => drop(tokio::spawn(converse(stream, peer, Arc::clone(&node)))),
             // Out of file descriptors, mostly: what waits is taken when other connections have closed.
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
         }
@@ -52,12 +78,12 @@ async fn serve(config: Config, ready: impl FnOnce(SocketAddr)) -> Result<Infalli
 }
 
 /// Answers all requests of one connection.
-async fn converse(stream: TcpStream, peer: SocketAddr, service: Arc<Service>) {
+async fn converse(stream: TcpStream, peer: SocketAddr, node: Arc<Node>) {
     let answer = service_fn(|request: Request<Incoming>| {
-        let service = Arc::clone(&service);
+        let node = Arc::clone(&node);
         async move {
             match read_whole(request).await {
-                Ok(request) => Ok(service.answer(&request, peer).await),
+                Ok(request) => Ok(node.answer(&request, peer).await),
                 Err(Unread::TooLarge) => Ok(too_large()),
                 Err(Unread::BrokenOff(error)) => Err(error),
             }

@@ -1,9 +1,7 @@
 //! Turns a request into its answer: burn CPU time, call the neighbours, ask the database, answer; or report the path.
 
-use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,7 +13,7 @@ use crate::arrivals::Arrivals;
 use crate::calls::{CallError, Calls};
 use crate::config::Config;
 use crate::database::{Database, QueryError};
-use crate::path_report::{PROBE_HEADER, PathReport, as_text};
+use crate::path_report::{PROBE_HEADER, PathReport, Seen};
 use crate::request::{LARGEST_BODY, WholeRequest};
 use crate::stall::Gate;
 use crate::work;
@@ -72,10 +70,7 @@ impl Service {
     }
 
     async fn serve(&self, request: &WholeRequest) -> Result<Answer, Failure> {
-        if !self.work.is_zero() {
-            leave_the_sockets_to_another_worker().await;
-            work::burn(self.work);
-        }
+        work::burn_aside(self.work).await;
         let last = self.calls.make(request).await?;
         if let Some(answer) = self.query(request).await? {
             return Ok(answer);
@@ -105,18 +100,9 @@ impl Service {
             Some(database) => database.own_address().await?,
             None => None,
         };
-        let report = PathReport {
-            service: self.name.clone(),
-            peer,
-            headers: as_text(request.headers()),
-            requests: self.arrivals.requests(),
-            marked: self.arrivals.marked(),
-            certified: self.arrivals.certified(),
-            calls,
-            database_peer,
-        };
-        let body = serde_json::to_vec(&report).expect("texts and addresses always make JSON");
-        Ok(json(StatusCode::OK, body))
+        let seen = Seen { request, peer, arrivals: &self.arrivals };
+        let report = PathReport::new(&self.name, seen, calls, database_peer);
+        Ok(json(StatusCode::OK, report.to_json()))
     }
 }
 
@@ -145,7 +131,7 @@ pub(crate) fn too_large() -> Answer {
 }
 
 /// Status, content type and body of `reply`: its other headers belong to the connection that it came over.
-fn relayed(reply: Response<Bytes>) -> Answer {
+pub(crate) fn relayed(reply: Response<Bytes>) -> Answer {
     let (mut head, body) = reply.into_parts();
     let mut answer = with_status(head.status, body);
     if let Some(content_type) = head.headers.remove(CONTENT_TYPE) {
@@ -154,13 +140,13 @@ fn relayed(reply: Response<Bytes>) -> Answer {
     answer
 }
 
-fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
+pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     let mut answer = with_status(status, body.into());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
-fn with_status(status: StatusCode, body: Bytes) -> Answer {
+pub(crate) fn with_status(status: StatusCode, body: Bytes) -> Answer {
     let mut answer = Response::new(Full::new(body));
     *answer.status_mut() = status;
     answer
@@ -169,23 +155,4 @@ fn with_status(status: StatusCode, body: Bytes) -> Answer {
 /// Five bytes of it are `hello`.
 fn filler(bytes: usize) -> Bytes {
     b"hello ".iter().copied().cycle().take(bytes).collect()
-}
-
-/// Lets another worker watch the sockets before this one computes.
-///
-/// The worker that a socket wakes is the one that watches all sockets. While it computes nobody would, and a
-/// second request would wait beside an idle CPU. A task that wakes itself goes to the queue's end, and tokio
-/// then wakes a sleeping worker to help; whichever of the two does not get the task watches the sockets.
-/// `yield_now` wakes nobody, and tokio's own cure, `enable_eager_driver_handoff`, is unstable.
-async fn leave_the_sockets_to_another_worker() {
-    let mut queued = false;
-    poll_fn(|context| {
-        if queued {
-            return Poll::Ready(());
-        }
-        queued = true;
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }

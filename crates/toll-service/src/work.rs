@@ -4,7 +4,9 @@
 //! request costs the same CPU time whether the clock rate drops or neighbours take the CPU away: they make
 //! it later, never cheaper, as they do for a real application.
 
+use std::future::poll_fn;
 use std::hint::black_box;
+use std::task::Poll;
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
@@ -15,16 +17,43 @@ const NANOSECONDS_PER_ROUND: u128 = 16;
 /// Some 1 us of computing: what `burn` may overshoot by.
 const FEWEST_ROUNDS: u128 = 500;
 
+/// As [`burn`], while another worker of the runtime watches the sockets. No time is no work at all.
+pub(crate) async fn burn_aside(work: Duration) {
+    if !work.is_zero() {
+        leave_the_sockets_to_another_worker().await;
+        burn(work);
+    }
+}
+
 /// Computes until the calling thread has used `work` more CPU time.
 ///
 /// Looks at the clock more often as the end comes near: each look is a system call, and with many of them
 /// the burned time would be counted as the kernel's, not the application's.
-pub(crate) fn burn(work: Duration) {
+fn burn(work: Duration) {
     let end = thread_cpu_time() + work;
     let mut state = 1;
     while let Some(rest) = end.checked_sub(thread_cpu_time()) {
         state = compute(state, rounds_within(rest));
     }
+}
+
+/// Lets another worker watch the sockets before this one computes.
+///
+/// The worker that a socket wakes is the one that watches all sockets. While it computes nobody would, and a
+/// second request would wait beside an idle CPU. A task that wakes itself goes to the queue's end, and tokio
+/// then wakes a sleeping worker to help; whichever of the two does not get the task watches the sockets.
+/// `yield_now` wakes nobody, and tokio's own cure, `enable_eager_driver_handoff`, is unstable.
+async fn leave_the_sockets_to_another_worker() {
+    let mut queued = false;
+    poll_fn(|context| {
+        if queued {
+            return Poll::Ready(());
+        }
+        queued = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 fn rounds_within(rest: Duration) -> u128 {
