@@ -86,6 +86,23 @@ pub enum LabError {
     /// The deployment has a database, and there are no programs for it.
     #[error("there is no PostgreSQL")]
     PostgresMissing,
+    /// The deployment has a database outside of the mesh, which needs TLS from the first byte on.
+    #[error(
+        "`{told}` is too old for a database outside of the mesh: PostgreSQL speaks TLS from the first byte on since version 17"
+    )]
+    PostgresTooOld {
+        /// What it says its version is.
+        told: String,
+    },
+    /// The deployment has an airline on MongoDB, and there is no server for it.
+    #[error("there is no MongoDB server")]
+    MongoMissing,
+    /// The airline's database has TLS of its own, which is for a name.
+    #[error("the airline's database `{service}` has no name outside of the mesh")]
+    NotExternal {
+        /// The database's service.
+        service: String,
+    },
     /// The deployment has an nginx, and there is no binary for it.
     #[error("there is no nginx")]
     NginxMissing,
@@ -260,6 +277,13 @@ impl LabError {
             }
             Self::EnvoyMissing => "run `toll doctor`: it says how to get Envoy",
             Self::PostgresMissing => "run `toll doctor --fetch`: it brings PostgreSQL",
+            Self::PostgresTooOld { .. } => {
+                "run `toll doctor --fetch`, which brings a newer one, or set POSTGRES to one"
+            }
+            Self::MongoMissing => {
+                "set MONGOD to a `mongod`, or run `toll doctor`: it says how to get the stand-in"
+            }
+            Self::NotExternal { .. } => "give it an `external` host in the study",
             Self::NginxMissing => "apt-get install nginx-light, or set NGINX to a binary",
             Self::PetclinicMissing { .. } => "run `toll doctor`: it says how to get it",
             Self::JavaMissing | Self::SpringMissing => {

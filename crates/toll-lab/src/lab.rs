@@ -72,6 +72,10 @@ impl LocalOptions {
             &mut self.petclinic_vets,
             &mut self.opentelemetry,
         ];
+        match &mut self.mongo {
+            Some(MongoServer::Mongod(path) | MongoServer::StandIn(path)) => *path = absolute(path),
+            None => {}
+        }
         for path in named.into_iter().flatten().chain([&mut self.work_dir]) {
             *path = absolute(path);
         }

@@ -23,10 +23,10 @@ use super::tools::Tool;
 use super::{cgroups, closed_above, concurrent, nginx, ports, topology};
 use crate::data_plane::agent::Launch;
 use crate::data_plane::{
-    self, ProxyPlan, Redirect, captured_redirects, issue_edge, issue_identities, network_link,
-    proxy_plans, short_enough, ztunnel,
+    self, Fingerprints, ProxyPlan, Redirect, captured_redirects, issue_edge, issue_external,
+    issue_identities, network_link, proxy_plans, short_enough, ztunnel,
 };
-use crate::deployment::{self, Nginx, Service};
+use crate::deployment::{self, DatabaseServer, Nginx, Service};
 use crate::{Component, LabError, Role};
 
 /// How long the components may take to become ready, once the databases and proxies and once the services: on
@@ -65,8 +65,21 @@ impl LocalEnvironment {
         self.ztunnels = ztunnel::plans(&self.deployment, &self.topology, &self.folder)?;
         issue_identities(&self.deployment, &self.topology, &self.folder)?;
         self.entry_ca = issue_edge(&self.deployment, &self.topology, &self.folder)?;
+        self.issued = self.issue_external()?;
+        self.write_hosts()?;
         self.open_low_ports()?;
         self.redirect()
+    }
+
+    /// Keys of servers are for the user that databases run as.
+    fn issue_external(&self) -> Result<Fingerprints, LabError> {
+        let server = match self.server_user() {
+            User::Other(uid) => Some(uid),
+            User::Caller | User::Mapped(_) => None,
+        };
+        let lifetime = self.options.certificate_lifetime;
+        let folder = &self.folder;
+        Ok(issue_external(&self.deployment, &self.topology, folder, lifetime, server)?)
     }
 
     /// A sidecar's redirect comes with its plan, a captured pod's without one.
@@ -332,7 +345,7 @@ impl LocalEnvironment {
             | Role::EgressGateway
             | Role::NodeProxy
             | Role::Waypoint => self.proxy_is_ready(&component.pod),
-            Role::Database => Ok(self.server(&component.pod).is_ready()),
+            Role::Database => Ok(self.database_is_ready(&component.pod, pid)),
             Role::Application
             | Role::SniProxy
             | Role::Collector
@@ -341,6 +354,17 @@ impl LocalEnvironment {
                 let pod = self.topology.pods.iter().find(|pod| pod.pod == component.pod);
                 Ok(pod.is_none_or(|pod| ports::listens(pid, pod.app_port)))
             }
+        }
+    }
+
+    /// A PostgreSQL says so itself.
+    fn database_is_ready(&self, pod: &str, pid: nix::unistd::Pid) -> bool {
+        let mut databases = self.databases().into_iter();
+        match databases.find(|database| database.pod == pod).map(|d| d.content.server()) {
+            Some(DatabaseServer::MongoDb) => {
+                ports::listens(pid, self.topology.pods[self.place_of(pod)].app_port)
+            }
+            _ => self.server(pod).is_ready(),
         }
     }
 
@@ -367,7 +391,7 @@ pub(super) fn inside(pod: &Namespace) -> Place {
 }
 
 /// One of toll's own programs, with its first arguments.
-fn of_toll(words: &[OsString]) -> (PathBuf, Command) {
+pub(super) fn of_toll(words: &[OsString]) -> (PathBuf, Command) {
     let (program, arguments) = words.split_first().expect("toll names its own programs");
     let mut command = Command::new(program);
     command.args(arguments);

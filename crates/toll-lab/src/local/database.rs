@@ -1,4 +1,4 @@
-//! Brings up the databases of an environment, fills them, and asks them what they did.
+//! Brings up the databases of an environment, fills them, and asks them what they did. The airline's: `airline.rs`.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,47 +10,101 @@ use std::time::Duration;
 use super::environment::{LocalEnvironment, Program};
 use super::isolation::Isolation;
 use super::place::User;
-use super::postgres::{self, ROLE, SERVER_UID, SUPERUSER, Server};
+use super::postgres::{self, ROLE, SERVER_UID, SUPERUSER, Server, Tls};
 use super::process::Patience;
 use super::query::{Row, query};
 use super::template::Template;
 use super::topology::listen_ip;
-use crate::data_plane::DatabaseSight;
-use crate::deployment::{self, Postgres};
+use crate::data_plane::{DatabaseSight, ExternalFiles};
+use crate::deployment::{self, AirlineDatabase, DatabaseServer, Postgres};
 use crate::{Component, LabError, Role};
 
 /// How long a seed may run.
-const LONGEST_SEED: Duration = Duration::from_secs(120);
+pub(super) const LONGEST_SEED: Duration = Duration::from_secs(120);
 
 /// How long a database may take to say what it did: one that has stopped never does.
-const LONGEST_LOOK: Duration = Duration::from_secs(20);
+pub(super) const LONGEST_LOOK: Duration = Duration::from_secs(20);
+
+/// A database of the deployment: its pod, and the pod's place among all.
+#[derive(Debug, Clone)]
+pub(super) struct Database {
+    pub(super) index: usize,
+    pub(super) pod: String,
+    pub(super) content: Content,
+}
+
+/// What a database holds.
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    /// What the study's seed makes.
+    Seeded(Postgres),
+    /// The airline.
+    Airline(AirlineDatabase),
+}
+
+impl Content {
+    /// What `program` holds, where it is a database.
+    pub(super) fn of(program: &deployment::Program) -> Option<Self> {
+        match program {
+            deployment::Program::Postgres(postgres) => Some(Self::Seeded(postgres.clone())),
+            deployment::Program::AirlineDatabase(airline) => Some(Self::Airline(*airline)),
+            _ => None,
+        }
+    }
+
+    /// What serves it.
+    pub(super) fn server(&self) -> DatabaseServer {
+        match self {
+            Self::Seeded(_) => DatabaseServer::Postgres,
+            Self::Airline(airline) => airline.server,
+        }
+    }
+}
 
 impl LocalEnvironment {
-    /// Gives each database a copy of the template, and starts its server.
-    pub(super) fn start_databases(&mut self, template: &Template) -> Result<(), LabError> {
-        for (index, pod, _) in self.databases() {
-            let server = self.server(&pod);
-            let user = self.server_user();
-            self.make_folder_of(&server, &user)?;
-            self.ledger.data_directory(&server.data()).map_err(LabError::Ledger)?;
-            template.copy_to(&server.data(), &user)?;
-            let service = &self.topology.pods[index].service;
-            let connections = postgres::connections(&self.deployment, service);
-            let path = template.programs.join("postgres");
-            let mut command = Command::new(&path);
-            command.args(postgres::arguments(
-                &server,
-                listen_ip(self.topology.capture),
-                connections,
-            ));
-            let component = Component { role: Role::Database, pod };
-            self.start(Program { component, command, path, user, inherited: vec![] })?;
+    /// Starts the server of each database; a PostgreSQL gets a copy of the template.
+    pub(super) fn start_databases(&mut self, template: Option<&Template>) -> Result<(), LabError> {
+        for database in self.databases() {
+            match (database.content.server(), template) {
+                (DatabaseServer::Postgres, Some(template)) => {
+                    self.start_postgres(&database, template)?;
+                }
+                (DatabaseServer::Postgres, None) => return Err(LabError::PostgresMissing),
+                (DatabaseServer::MongoDb, _) => self.start_mongo(&database)?,
+            }
         }
         Ok(())
     }
 
+    fn start_postgres(&mut self, database: &Database, template: &Template) -> Result<(), LabError> {
+        let (server, user) = (self.server(&database.pod), self.server_user());
+        let tls = self.tls_of(&database.pod);
+        self.make_folder_of(&server, &user)?;
+        self.ledger.data_directory(&server.data()).map_err(LabError::Ledger)?;
+        let authentication = postgres::host_based_authentication(tls.is_some());
+        template.copy_to(&server.data(), &user, authentication)?;
+        let service = &self.topology.pods[database.index].service;
+        let connections = postgres::connections(&self.deployment, service);
+        let path = template.programs.join("postgres");
+        let mut command = Command::new(&path);
+        let listen = listen_ip(self.topology.capture);
+        command.args(postgres::arguments(&server, listen, connections, tls.as_ref()));
+        let component = Component { role: Role::Database, pod: database.pod.clone() };
+        self.start(Program { component, command, path, user, inherited: vec![] })
+    }
+
+    /// Of a database outside of the mesh.
+    fn tls_of(&self, pod: &str) -> Option<Tls> {
+        let (host, files) = (self.external(pod)?.host, ExternalFiles::new(&self.folder));
+        Some(Tls {
+            certificate: files.chain(&host),
+            key: files.key(&host),
+            authority: files.authority(),
+        })
+    }
+
     /// Closed to others: who reaches the socket may be the superuser.
-    fn make_folder_of(&self, server: &Server, user: &User) -> Result<(), LabError> {
+    pub(super) fn make_folder_of(&self, server: &Server, user: &User) -> Result<(), LabError> {
         let make = || {
             std::fs::DirBuilder::new().mode(0o700).create(&server.folder)?;
             match user {
@@ -62,7 +116,7 @@ impl LocalEnvironment {
     }
 
     /// The server refuses root, also the root of a user namespace.
-    fn server_user(&self) -> User {
+    pub(super) fn server_user(&self) -> User {
         match (self.isolation, nix::unistd::geteuid().is_root()) {
             (Isolation::Rootless, _) => User::Mapped(SERVER_UID),
             (Isolation::Pods | Isolation::Loopback, true) => User::Other(SERVER_UID),
@@ -70,43 +124,63 @@ impl LocalEnvironment {
         }
     }
 
-    /// Runs each database's seed; the servers take connections.
-    pub(super) fn seed_databases(&self) -> Result<(), LabError> {
-        for (_, pod, database) in self.databases() {
-            self.ask_database(&pod, ROLE, ROLE, &database.seed, LONGEST_SEED).map_err(of_seed)?;
+    /// Puts into each database what it holds at first; the servers take connections.
+    pub(super) fn seed_databases(&mut self) -> Result<(), LabError> {
+        for database in self.databases() {
+            match &database.content {
+                Content::Seeded(postgres) => {
+                    self.ask_database(&database.pod, [ROLE; 2], &postgres.seed, LONGEST_SEED)
+                        .map_err(of_seed)?;
+                }
+                Content::Airline(_) => self.fill(&database)?,
+            }
         }
         Ok(())
     }
 
     /// What each database says of itself.
     pub(super) fn database_sights(&self) -> Result<BTreeMap<String, DatabaseSight>, LabError> {
-        let look = |(_, pod, database): (usize, String, Postgres)| {
-            let mut sight = sight(&self.ask_database(
-                &pod,
-                SUPERUSER,
-                SUPERUSER,
-                postgres::SIGHT,
-                LONGEST_LOOK,
-            )?)
-            .ok_or_else(|| unreadable(&pod, "the statistics"))?;
-            if let Some(sql) = &database.written {
-                // Not as the services' role, whose statements are counted.
-                let rows = self.ask_database(&pod, SUPERUSER, ROLE, sql, LONGEST_LOOK)?;
-                let written = written(&rows);
-                sight.written = Some(written.ok_or_else(|| {
-                    unreadable(&pod, "the study's `written` (one row of two whole numbers)")
-                })?);
-            }
-            Ok((pod, sight))
+        let look = |database: Database| {
+            let sight = match &database.content {
+                Content::Seeded(postgres) => self.seeded_sight(&database.pod, postgres)?,
+                Content::Airline(airline) => self.airline_sight(&database, *airline)?,
+            };
+            Ok((database.pod, sight))
         };
         self.databases().into_iter().map(look).collect()
+    }
+
+    fn seeded_sight(&self, pod: &str, database: &Postgres) -> Result<DatabaseSight, LabError> {
+        let mut sight = self.statistics(pod)?;
+        if let Some(sql) = &database.written {
+            // Not as the services' role, whose statements are counted.
+            let rows = self.ask_database(pod, [SUPERUSER, ROLE], sql, LONGEST_LOOK)?;
+            let written = written(&rows);
+            sight.written = Some(written.ok_or_else(|| {
+                unreadable(pod, "the study's `written` (one row of two whole numbers)")
+            })?);
+        }
+        Ok(sight)
+    }
+
+    /// What a PostgreSQL has counted itself, and who is connected.
+    pub(super) fn statistics(&self, pod: &str) -> Result<DatabaseSight, LabError> {
+        let rows = self.ask_database(pod, [SUPERUSER; 2], postgres::SIGHT, LONGEST_LOOK)?;
+        sight(&rows).ok_or_else(|| unreadable(pod, "the statistics"))
+    }
+
+    /// Sessions of a PostgreSQL by the serial number of the client's certificate.
+    pub(super) fn certified(&self, pod: &str) -> Result<BTreeMap<String, u64>, LabError> {
+        let rows = self.ask_database(pod, [SUPERUSER; 2], postgres::CLIENTS, LONGEST_LOOK)?;
+        let client = |row: &Row| Some((text(row, 0)?.to_owned(), text(row, 1)?.parse().ok()?));
+        let clients = rows.iter().map(client).collect::<Option<_>>();
+        clients.ok_or_else(|| unreadable(pod, "the clients' certificates"))
     }
 
     fn ask_database(
         &self,
         pod: &str,
-        user: &str,
-        database: &str,
+        [user, database]: [&str; 2],
         sql: &str,
         limit: Duration,
     ) -> Result<Vec<Row>, LabError> {
@@ -120,12 +194,11 @@ impl LocalEnvironment {
             })
     }
 
-    /// Place among the pods, pod's name and content of each database.
-    fn databases(&self) -> Vec<(usize, String, Postgres)> {
+    /// In the order of the pods.
+    pub(super) fn databases(&self) -> Vec<Database> {
         let pods = self.deployment.pods().into_iter().enumerate();
-        pods.filter_map(|(index, (pod, service))| match &service.program {
-            deployment::Program::Postgres(postgres) => Some((index, pod, postgres.clone())),
-            _ => None,
+        pods.filter_map(|(index, (pod, service))| {
+            Some(Database { index, pod, content: Content::of(&service.program)? })
         })
         .collect()
     }
@@ -177,7 +250,7 @@ fn of_seed(error: LabError) -> LabError {
     }
 }
 
-fn unreadable(pod: &str, what: &str) -> LabError {
+pub(super) fn unreadable(pod: &str, what: &str) -> LabError {
     let message = format!("{what} did not give the rows that it should");
     LabError::Database { pod: pod.to_owned(), message }
 }

@@ -17,7 +17,7 @@ use super::scraper::Scraper;
 use super::served::{Served, served};
 use super::zds::Zds;
 use super::{Isolation, LocalLab, cgroups, cpu_set, jvm, pinning::Pinning, step, topology};
-use crate::data_plane::{PROXY_UID, ProxyPlan, Topology, ztunnel};
+use crate::data_plane::{Fingerprints, PROXY_UID, ProxyPlan, Topology, ztunnel};
 use crate::deployment::{self, Deployment};
 use crate::lab::LocalOptions;
 use crate::sampler::{Hierarchies, Sampler, Source};
@@ -56,6 +56,10 @@ pub(crate) struct LocalEnvironment {
     pub(super) entry_ca: Option<String>,
     /// Every nginx.
     pub(super) served: Vec<Served>,
+    /// The certificates of external services and of those who call them.
+    pub(super) issued: Fingerprints,
+    /// What serves each external database, by pod, as it says itself.
+    pub(super) database_servers: BTreeMap<String, String>,
     pub(super) proof: Option<OpenProof>,
     pub(super) ledger: Ledger,
     pub(super) launcher: Launcher,
@@ -115,6 +119,8 @@ impl LocalEnvironment {
             scraper: None,
             entry_ca: None,
             served: Vec::new(),
+            issued: Fingerprints::default(),
+            database_servers: BTreeMap::new(),
             proof: None,
             ledger,
             launcher: Launcher::start().map_err(LabError::Ledger)?,
@@ -134,16 +140,28 @@ impl LocalEnvironment {
             [Some(component(role_of(&service.program))), sidecar]
         });
         let ends = topology::ends(&self.deployment, &self.topology).into_iter();
-        let behind = ends.skip(self.topology.pods.len()).map(|end| Component {
-            role: match &self.topology.waypoint {
-                Some(waypoint) if waypoint.pod == end.pod => Role::Waypoint,
-                _ => Role::NodeProxy,
-            },
-            pod: end.pod,
+        let behind = ends.skip(self.topology.pods.len()).flat_map(|end| {
+            let component = |role| Component { role, pod: end.pod.clone() };
+            self.roles_of(&end.pod).into_iter().map(component).collect::<Vec<_>>()
         });
-        for component in components.flatten().chain(behind) {
+        let all: Vec<Component> = components.flatten().chain(behind).collect();
+        for component in all {
             self.sampler.watch(component, Source::missing("it has not been started"));
         }
+    }
+
+    /// What runs in a pod that is the data plane's own.
+    fn roles_of(&self, pod: &str) -> Vec<Role> {
+        let (topology, data_plane) = (&self.topology, &self.deployment.data_plane);
+        if topology.waypoint.as_ref().is_some_and(|waypoint| waypoint.pod == pod) {
+            return vec![Role::Waypoint];
+        }
+        if topology.egress.as_ref().is_none_or(|egress| egress.pod != pod) {
+            return vec![Role::NodeProxy];
+        }
+        let has_sni_proxy = data_plane.egress_gateway().is_some_and(|gateway| gateway.sni_proxy);
+        let sni_proxy = has_sni_proxy.then_some(Role::SniProxy);
+        [Role::EgressGateway].into_iter().chain(sni_proxy).collect()
     }
 
     pub(crate) fn entry_url(&self) -> String {
@@ -274,7 +292,10 @@ impl LocalEnvironment {
             cores: self.pinning.system().map(cpu_set),
             realtime: self.options.realtime,
             inherited: program.inherited,
-            hosts: None,
+            hosts: match program.component.role {
+                Role::Application => self.hosts_of(&program.component.pod),
+                _ => None,
+            },
         };
         let log = self.logs.join(format!("{stem}.log"));
         super::process::log_to(&mut program.command, &log)?;

@@ -18,6 +18,9 @@ use crate::lab::{LocalOptions, absolute};
 /// Heap of the built-in service's Spring form, MiB.
 const SPRING_HEAP_MIB: u32 = 256;
 
+/// Heap of the server that stands in for MongoDB, MiB: all that is booked in an hour is in it.
+const STAND_IN_HEAP_MIB: u32 = 1024;
+
 /// What all JVMs are started with.
 const FLAGS: [&str; 3] = [
     // What a JVM chooses by itself in a pod of one core; by name, so that every machine runs the same collector.
@@ -74,6 +77,11 @@ impl<'a> Jvm<'a> {
         let jar = jar.as_deref().ok_or(missing)?;
         let archive = !has_collector(deployment);
         Ok(heap_mib(program).map(|heap_mib| Self { jar, heap_mib, archive }))
+    }
+
+    /// The JVM of the server that stands in for MongoDB.
+    pub(super) fn of_stand_in(jar: &'a Path) -> Self {
+        Self { jar, heap_mib: STAND_IN_HEAP_MIB, archive: true }
     }
 
     /// Runs in `folder`: Spring reads settings from files of the folder that it runs in, and the user's may have
@@ -186,6 +194,16 @@ pub(super) fn equip(
     }
     if let Some(launch) = launch {
         launch.equip(command, kept);
+    }
+}
+
+/// Keeps from a JVM of toll's what its user tells all JVMs.
+pub(super) fn shield(
+    command: &mut Command,
+    inherited: impl IntoIterator<Item = (OsString, OsString)>,
+) {
+    for (name, _) in inherited.into_iter().filter(|(name, _)| is_withheld(name)) {
+        command.env_remove(name);
     }
 }
 

@@ -4,18 +4,23 @@
 //! removes all of it. What the sidecars are told, and what their counters prove, is `data_plane`'s.
 
 mod agents;
+mod airline;
 mod arrivals;
 mod bring_up;
 mod cgroups;
 mod concurrent;
 mod database;
+mod egress;
 mod environment;
 mod firewall;
+mod handshakes;
 mod isolation;
 mod jvm;
 mod ledger;
 mod link;
 mod load;
+mod mongo;
+mod names;
 mod namespace;
 mod network;
 mod networks;
@@ -31,6 +36,7 @@ mod proof;
 mod query;
 mod room;
 mod scraper;
+mod serials;
 mod served;
 mod sight;
 mod template;
@@ -42,6 +48,7 @@ mod ztunnel;
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -52,12 +59,13 @@ use nix::unistd::Pid;
 use crate::LabError;
 use crate::data_plane::agent::Launch;
 use crate::data_plane::{self, Redirect, Topology, captured_redirects, proxy_plans};
-use crate::deployment::{Deployment, NodeProxy, Program, Service};
-use crate::lab::{LocalOptions, Rendered};
+use crate::deployment::{DatabaseServer, Deployment, NodeProxy, Program, Service};
+use crate::lab::{LocalOptions, MongoServer, Rendered};
 use crate::sampler::{Hierarchies, Source};
 
 #[cfg(test)]
 pub(crate) use cgroups::remove as remove_cgroup;
+use database::Content;
 pub(crate) use environment::LocalEnvironment;
 pub use isolation::{Isolation, Reason, survey};
 use jvm::Jvm;
@@ -212,9 +220,7 @@ impl LocalLab {
         environment.make_room()?;
         step("pods", || environment.make_pods())?;
         step("redirects and identities", || environment.make_proxies())?;
-        if let Some(template) = template {
-            step("databases", || environment.start_databases(&template))?;
-        }
+        step("databases", || environment.start_databases(template.as_deref()))?;
         step("proxies", || environment.start_proxies())?;
         environment.start_collector()?;
         // Services find their database, the proxies in between and the collector when they start.
@@ -227,9 +233,9 @@ impl LocalLab {
         Ok(environment)
     }
 
-    /// What its databases will be copies of; none without databases.
+    /// What its databases will be copies of; none without PostgreSQL.
     fn template_for(&self, deployment: &Deployment) -> Result<Option<Arc<Template>>, LabError> {
-        if !needs(deployment, Program::is_database) {
+        if !needs_server(deployment, DatabaseServer::Postgres) {
             return Ok(None);
         }
         let programs = self.options.postgres.as_deref().ok_or(LabError::PostgresMissing)?;
@@ -272,12 +278,12 @@ impl LocalLab {
         let envoys = mesh || needs(deployment, |program| matches!(program, Program::Gateway));
         match () {
             () if envoys && options.envoy.is_none() => return Err(LabError::EnvoyMissing),
-            () if needs(deployment, Program::is_database) && options.postgres.is_none() => {
+            () if needs_server(deployment, DatabaseServer::Postgres)
+                && options.postgres.is_none() =>
+            {
                 return Err(LabError::PostgresMissing);
             }
-            () if needs(deployment, |program| matches!(program, Program::Nginx(_)))
-                && options.nginx.is_none() =>
-            {
+            () if needs_nginx(deployment) && options.nginx.is_none() => {
                 return Err(LabError::NginxMissing);
             }
             () if jvm::has_opentelemetry(deployment) && options.opentelemetry.is_none() => {
@@ -292,7 +298,42 @@ impl LocalLab {
             }
             Jvm::of(&service.program, deployment, options)?;
         }
+        self.check_airline(deployment)
+    }
+
+    /// What the airline's database needs.
+    fn check_airline(&self, deployment: &Deployment) -> Result<(), LabError> {
+        let options = &self.options;
+        for service in &deployment.services {
+            let Program::AirlineDatabase(database) = &service.program else { continue };
+            if service.external.is_none() {
+                return Err(LabError::NotExternal { service: service.name.clone() });
+            }
+            match (database.server, &options.mongo) {
+                (DatabaseServer::MongoDb, None) => return Err(LabError::MongoMissing),
+                (DatabaseServer::MongoDb, Some(MongoServer::StandIn(_)))
+                    if options.java.is_none() =>
+                {
+                    return Err(LabError::JavaMissing);
+                }
+                (DatabaseServer::MongoDb, _) => {}
+                (DatabaseServer::Postgres, _) => self.check_version_of_postgres()?,
+            }
+        }
         Ok(())
+    }
+
+    /// One that does not say which it is shows what is wrong with it when it starts.
+    fn check_version_of_postgres(&self) -> Result<(), LabError> {
+        let programs = self.options.postgres.as_deref().ok_or(LabError::PostgresMissing)?;
+        let told = Command::new(programs.join("postgres")).arg("--version").output();
+        let told = told.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        match told.ok().and_then(|told| Some((postgres::major_version(&told)?, told))) {
+            Some((major, told)) if major < postgres::LEAST_VERSION_WITH_TLS => {
+                Err(LabError::PostgresTooOld { told })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What pods without networks of their own take from the host.
@@ -328,6 +369,18 @@ const EXAMPLE_FOLDER: &str = "/run/toll/lab";
 /// Whether ztunnels stand on its nodes.
 fn has_ztunnel(deployment: &Deployment) -> bool {
     deployment.data_plane.ambient().is_some_and(|ambient| ambient.proxy != NodeProxy::Envoy)
+}
+
+/// Whether this server serves one of its databases.
+fn needs_server(deployment: &Deployment, server: DatabaseServer) -> bool {
+    needs(deployment, |program| Content::of(program).is_some_and(|c| c.server() == server))
+}
+
+/// Whether a service of it or its SNI proxy is one.
+fn needs_nginx(deployment: &Deployment) -> bool {
+    let egress = deployment.data_plane.egress_gateway();
+    egress.is_some_and(|gateway| gateway.sni_proxy)
+        || needs(deployment, |program| matches!(program, Program::Nginx(_)))
 }
 
 fn needs(deployment: &Deployment, which: impl Fn(&Program) -> bool) -> bool {

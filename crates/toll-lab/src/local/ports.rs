@@ -2,10 +2,11 @@
 //!
 //! Format of `/proc/net/tcp`: proc_net_tcp in the kernel's networking documentation.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::path::Path;
 
 use nix::unistd::Pid;
@@ -32,6 +33,22 @@ pub(super) fn listens(pid: Pid, port: u16) -> bool {
         let text = fs::read_to_string(format!("/proc/{pid}/net/{family}")).unwrap_or_default();
         text.lines().any(|line| listening_inode(line, port).is_some())
     })
+}
+
+/// Where the connections that are established to `port` in the network namespace of `pid` come from, and how many
+/// from each address.
+///
+/// # Errors
+/// When the process is gone.
+pub(super) fn peers(pid: Pid, port: u16) -> io::Result<BTreeMap<IpAddr, u64>> {
+    let mut peers = BTreeMap::new();
+    for family in FAMILIES {
+        let text = fs::read_to_string(format!("/proc/{pid}/net/{family}"))?;
+        for peer in text.lines().filter_map(|line| established_peer(line, port)) {
+            *peers.entry(peer).or_default() += 1;
+        }
+    }
+    Ok(peers)
 }
 
 /// Files of IPv4 and IPv6 sockets.
@@ -91,8 +108,36 @@ fn listening_inode(line: &str, port: u16) -> Option<u64> {
     ours.then(|| fields.get(9)?.parse().ok())?
 }
 
+/// Who is at the other end of a connection to `port`; the fields are those of [`listening_inode`].
+fn established_peer(line: &str, port: u16) -> Option<IpAddr> {
+    const ESTABLISHED: &str = "01";
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
+    let (remote, _) = fields.get(2)?.rsplit_once(':')?;
+    let ours = u16::from_str_radix(local_port, 16).ok()? == port && *fields.get(3)? == ESTABLISHED;
+    ours.then(|| address(remote))?
+}
+
+/// The kernel writes each four bytes of an address as a number in the byte order of the machine. A server that
+/// listens on IPv6 has its IPv4 clients there, too.
+fn address(hexadecimal: &str) -> Option<IpAddr> {
+    let word = |at: usize| u32::from_str_radix(hexadecimal.get(at..at + 8)?, 16).ok();
+    match hexadecimal.len() {
+        8 => Some(Ipv4Addr::from(word(0)?.to_ne_bytes()).into()),
+        32 => {
+            let words = [word(0)?, word(8)?, word(16)?, word(24)?].map(u32::to_ne_bytes);
+            let mut bytes = [0; 16];
+            bytes.copy_from_slice(words.as_flattened());
+            Some(Ipv6Addr::from(bytes).to_canonical())
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::net::TcpStream;
+
     use super::*;
 
     const LISTENING: &str = "   0: 00000000:270F 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100 0 0 10 0";
@@ -103,6 +148,24 @@ mod tests {
         assert_eq!(listening_inode(LISTENING, 9999), Some(4711));
         assert_eq!(listening_inode(ESTABLISHED, 9999), None);
         assert_eq!(listening_inode(LISTENING, 9000), None);
+    }
+
+    #[test]
+    fn a_peer_is_read_from_both_kinds_of_sockets() {
+        assert_eq!(established_peer(ESTABLISHED, 9999), Some(Ipv4Addr::LOCALHOST.into()));
+        assert_eq!(established_peer(ESTABLISHED, 9000), None);
+        assert_eq!(established_peer(LISTENING, 9999), None);
+        let mapped = "0000000000000000FFFF000005004D0A";
+        assert_eq!(address(mapped), Some(Ipv4Addr::new(10, 77, 0, 5).into()));
+    }
+
+    #[test]
+    fn connections_to_a_port_are_counted_by_where_they_come_from() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let at = listener.local_addr().unwrap();
+        let held: Vec<_> = (0..3).map(|_| TcpStream::connect(at).unwrap()).collect();
+        let peers = peers(nix::unistd::getpid(), at.port()).unwrap();
+        assert_eq!(peers, BTreeMap::from([(Ipv4Addr::LOCALHOST.into(), held.len() as u64)]));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use nix::libc;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::deployment::{Deployment, Program};
+use crate::deployment::{Deployment, Program, Service};
 
 /// The user that a server runs as when the caller is root, whom it refuses. Not the sidecars' user: the
 /// redirect lets that one's traffic through.
@@ -39,9 +39,17 @@ const LONGEST_EXIT: Duration = Duration::from_secs(5);
 /// What the server's default is, with three for superusers among them.
 const LEAST_CONNECTIONS: u32 = 100;
 
-/// Who may connect: everybody over the socket, whose folder is closed to others; the services over TCP.
-pub(super) const HOST_BASED_AUTHENTICATION: &str =
-    "local all all trust\nhost toll toll 0.0.0.0/0 trust\n";
+/// The first version that speaks TLS from the first byte on: before, nobody on the way could see a name.
+pub(super) const LEAST_VERSION_WITH_TLS: u32 = 17;
+
+/// Who may connect: everybody over the socket, whose folder is closed to others; the services over TCP. A server
+/// with TLS takes those only whose certificate is of its own authority.
+pub(super) fn host_based_authentication(has_tls: bool) -> &'static str {
+    match has_tls {
+        false => "local all all trust\nhost toll toll 0.0.0.0/0 trust\n",
+        true => "local all all trust\nhostssl toll toll 0.0.0.0/0 trust clientcert=verify-ca\n",
+    }
+}
 
 /// Turns a fresh cluster into one that a deployment's seed can go into, a statement a line.
 pub(super) const PREPARATION: &str = "\
@@ -64,6 +72,13 @@ pub(super) const SIGHT: &str = "
     WHERE backend_type = 'client backend' AND usename = 'toll' AND client_addr IS NOT NULL
     GROUP BY client_addr";
 
+/// Who is connected by which certificate, a row each: its serial number, how many sessions.
+pub(super) const CLIENTS: &str = "
+    SELECT client_serial::text, count(*)
+    FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+    WHERE client_serial IS NOT NULL AND usename = 'toll'
+    GROUP BY client_serial";
+
 /// Folders of one server.
 #[derive(Debug, Clone)]
 pub(super) struct Server {
@@ -85,8 +100,36 @@ impl Server {
     }
 }
 
+/// The files of a server that speaks TLS.
+#[derive(Debug, Clone)]
+pub(super) struct Tls {
+    /// Its certificate.
+    pub(super) certificate: PathBuf,
+    /// Its key, which belongs to the server's user.
+    pub(super) key: PathBuf,
+    /// Who vouches for its clients.
+    pub(super) authority: PathBuf,
+}
+
+impl Tls {
+    fn settings(&self) -> [String; 4] {
+        let file = |setting, path: &Path| format!("{setting}={}", path.display());
+        [
+            "ssl=on".to_owned(),
+            file("ssl_cert_file", &self.certificate),
+            file("ssl_key_file", &self.key),
+            file("ssl_ca_file", &self.authority),
+        ]
+    }
+}
+
 /// What the server is started with.
-pub(super) fn arguments(server: &Server, listen: Ipv4Addr, connections: u32) -> Vec<OsString> {
+pub(super) fn arguments(
+    server: &Server,
+    listen: Ipv4Addr,
+    connections: u32,
+    tls: Option<&Tls>,
+) -> Vec<OsString> {
     let settings = [
         format!("listen_addresses={listen}"),
         format!("unix_socket_directories=\"{}\"", server.folder.display()),
@@ -101,22 +144,32 @@ pub(super) fn arguments(server: &Server, listen: Ipv4Addr, connections: u32) -> 
     ];
     let mut arguments: Vec<OsString> = vec!["-D".into(), server.data().into()];
     arguments.extend(["-p".into(), server.port.to_string().into()]);
-    arguments.extend(settings.into_iter().flat_map(|setting| ["-c".into(), setting.into()]));
+    let settings = settings.into_iter().chain(tls.into_iter().flat_map(Tls::settings));
+    arguments.extend(settings.flat_map(|setting| ["-c".into(), setting.into()]));
     arguments
 }
 
 /// Connections that the pools of all pods can hold on `database`, and some for the lab itself.
 pub(super) fn connections(deployment: &Deployment, database: &str) -> u32 {
-    let pool = |program: &Program| match program {
+    let pool = |service: &Service| match &service.program {
         Program::BuiltIn(built_in) => {
-            built_in.queries.as_ref().map(|q| (q.database.clone(), q.connections))
+            built_in.queries.as_ref().filter(|q| q.database == database).map(|q| q.connections)
+        }
+        Program::Airline(airline) => {
+            service.calls.iter().any(|callee| callee == database).then_some(airline.connections)
         }
         _ => None,
     };
     let pods = deployment.pods();
-    let pools = pods.iter().filter_map(|(_, service)| pool(&service.program));
-    let pooled: u32 = pools.filter(|(of, _)| of == database).map(|(_, size)| size).sum();
+    let pooled: u32 = pods.iter().filter_map(|(_, service)| pool(service)).sum();
     LEAST_CONNECTIONS.max(pooled + 10)
+}
+
+/// The major version that `postgres --version` tells: `postgres (PostgreSQL) 17.11`.
+pub(super) fn major_version(told: &str) -> Option<u32> {
+    let (_, version) = told.split_once("(PostgreSQL)")?;
+    let digits = version.trim_start().split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
 }
 
 /// Ends what is left of the server on this data directory: its processes, each of which leads a session of its
@@ -267,8 +320,40 @@ mod tests {
 
     #[test]
     fn the_servers_settings_are_the_documented_ones() {
-        let arguments = arguments(&server(Path::new("/run/toll/db 4")), Ipv4Addr::UNSPECIFIED, 100);
-        let arguments: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
-        insta::assert_snapshot!(arguments.join("\n"));
+        insta::assert_snapshot!(settings(None).join("\n"));
+    }
+
+    fn settings(tls: Option<&Tls>) -> Vec<String> {
+        let server = server(Path::new("/run/toll/db 4"));
+        let arguments = arguments(&server, Ipv4Addr::UNSPECIFIED, 100, tls);
+        arguments.iter().map(|a| a.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn a_server_with_tls_has_the_same_settings_and_demands_its_clients_certificates() {
+        let file = |name: &str| PathBuf::from("/run/toll/external").join(name);
+        let [certificate, key, authority] = ["db.crt", "db.key", "ca.crt"].map(file);
+        let with = settings(Some(&Tls { certificate, key, authority }));
+        let without = settings(None);
+        assert_eq!(with[..without.len()], without);
+        let added: Vec<_> = with[without.len()..].iter().filter(|word| *word != "-c").collect();
+        let expected = [
+            "ssl=on",
+            "ssl_cert_file=/run/toll/external/db.crt",
+            "ssl_key_file=/run/toll/external/db.key",
+            "ssl_ca_file=/run/toll/external/ca.crt",
+        ];
+        assert_eq!(added, expected);
+        assert!(host_based_authentication(true).contains("hostssl"));
+        assert!(!host_based_authentication(true).contains("\nhost toll"));
+    }
+
+    #[test]
+    fn a_version_is_known_by_its_first_number() {
+        assert_eq!(major_version("postgres (PostgreSQL) 17.11\n"), Some(17));
+        let debian = "postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)";
+        assert_eq!(major_version(debian), Some(15));
+        assert_eq!(major_version("postgres (PostgreSQL) 18beta1"), Some(18));
+        assert_eq!(major_version("nginx"), None);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::net::SocketAddrV4;
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde::Deserialize;
@@ -25,6 +26,12 @@ pub(crate) struct Answer {
     /// Empty without an answer.
     #[serde(default)]
     pub(crate) body: String,
+    /// Of TLS that was established: SHA-256 of the server's certificate.
+    #[serde(default)]
+    pub(crate) server: Option<String>,
+    /// Why there was no answer.
+    #[serde(default)]
+    pub(crate) message: Option<String>,
 }
 
 /// How a request went.
@@ -32,6 +39,10 @@ pub(crate) struct Answer {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
     Answered,
+    /// TLS, whose certificates both ends took.
+    Established,
+    /// The probe does not take the server's certificate.
+    Untrusted,
     Refused,
     Reset,
     Closed,
@@ -53,6 +64,49 @@ pub(crate) enum Speech {
     Postgres,
     /// TLS without a certificate.
     Tls,
+}
+
+/// How TLS is spoken by one who knows whom it wants.
+#[derive(Debug, Clone)]
+pub(crate) struct Acquaintance<'a> {
+    /// The server's name, sent as SNI.
+    pub(crate) server_name: &'a str,
+    /// Who vouches for the server; anybody will do when none.
+    pub(crate) authority: Option<PathBuf>,
+    /// The certificate to show, and its key.
+    pub(crate) certificate: Option<[PathBuf; 2]>,
+    /// The protocol inside.
+    pub(crate) protocol: Option<&'a str>,
+}
+
+impl Acquaintance<'_> {
+    fn tell(&self, command: &mut Command) {
+        command.args(["--speak", "tls", "--server-name", self.server_name]);
+        if let Some(authority) = &self.authority {
+            command.arg("--authority").arg(authority);
+        }
+        if let Some([certificate, key]) = &self.certificate {
+            command.arg("--certificate").arg(certificate).arg("--key").arg(key);
+        }
+        command.args(self.protocol.into_iter().flat_map(|protocol| ["--alpn", protocol]));
+    }
+}
+
+/// Tries a TLS handshake with `target` from `place`, up to where the server has taken what it was shown.
+///
+/// # Errors
+/// As [`probe_all`].
+pub(crate) fn greet(
+    launcher: &Launcher,
+    service: &[OsString],
+    place: &Place,
+    target: SocketAddrV4,
+    with: &Acquaintance<'_>,
+) -> Result<Answer, LabError> {
+    let mut command = to(service, &[target]);
+    with.tell(&mut command);
+    let answers = run(launcher, command, place, &[target])?;
+    Ok(answers.into_iter().next().expect("there are as many answers as targets"))
 }
 
 /// Sends one message to `target` from `place`.
@@ -81,9 +135,19 @@ pub(crate) fn probe_all(
     targets: &[SocketAddrV4],
     speech: Speech,
 ) -> Result<Vec<Answer>, LabError> {
-    let Some(first) = targets.first() else { return Ok(Vec::new()) };
-    let failed = |message| LabError::Probe { target: first.to_string(), message };
-    let mut command = command(service, targets, speech);
+    match targets {
+        [] => Ok(Vec::new()),
+        targets => run(launcher, command(service, targets, speech), place, targets),
+    }
+}
+
+fn run(
+    launcher: &Launcher,
+    mut command: Command,
+    place: &Place,
+    targets: &[SocketAddrV4],
+) -> Result<Vec<Answer>, LabError> {
+    let failed = |message| LabError::Probe { target: targets[0].to_string(), message };
     let run = || -> io::Result<Output> {
         place.apply(&mut command)?;
         launcher.run(command, "")
@@ -94,11 +158,7 @@ pub(crate) fn probe_all(
 }
 
 fn command(service: &[OsString], targets: &[SocketAddrV4], speech: Speech) -> Command {
-    let mut command = Command::new(&service[0]);
-    command.args(&service[1..]).arg("probe").args(["--timeout-ms", "5000"]);
-    for target in targets {
-        command.args(["--connect", &target.to_string()]);
-    }
+    let mut command = to(service, targets);
     match speech {
         Speech::Request => &mut command,
         Speech::Get(path) => command.args(["--path", path]),
@@ -106,6 +166,15 @@ fn command(service: &[OsString], targets: &[SocketAddrV4], speech: Speech) -> Co
         Speech::Postgres => command.args(["--speak", "postgres"]),
         Speech::Tls => command.args(["--speak", "tls"]),
     };
+    command
+}
+
+fn to(service: &[OsString], targets: &[SocketAddrV4]) -> Command {
+    let mut command = Command::new(&service[0]);
+    command.args(&service[1..]).arg("probe").args(["--timeout-ms", "5000"]);
+    for target in targets {
+        command.args(["--connect", &target.to_string()]);
+    }
     command
 }
 
@@ -128,6 +197,12 @@ mod tests {
         let lines = b"{\"outcome\":\"refused\",\"message\":\"\"}\n{\"outcome\":\"closed\"}\n";
         let outcomes = read(lines, 2).unwrap().into_iter().map(|answer| answer.outcome);
         assert_eq!(outcomes.collect::<Vec<_>>(), [Outcome::Refused, Outcome::Closed]);
+        let told = br#"{"outcome":"established","server":"ab12","protocol":"TLSv1.3"}"#;
+        let answer = read(told, 1).unwrap().remove(0);
+        assert_eq!(
+            (answer.outcome, answer.server.as_deref()),
+            (Outcome::Established, Some("ab12"))
+        );
         assert_eq!(read(lines, 3).unwrap_err(), "2 answers for 3 addresses");
     }
 }

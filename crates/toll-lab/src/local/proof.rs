@@ -53,7 +53,7 @@ impl LocalEnvironment {
             before: &open.before,
             after: &after,
             spans: spans.as_ref(),
-            issued: None,
+            issued: (!self.issued.servers.is_empty()).then_some(&self.issued),
         };
         Ok(match &self.deployment.data_plane {
             DataPlane::Bare => prove_bare(&window, &self.topology),

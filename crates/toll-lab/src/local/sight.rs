@@ -21,8 +21,8 @@ use super::tools::Tool;
 use super::topology;
 use crate::data_plane::agent::jar;
 use crate::data_plane::{
-    self, HBONE_PORT, Jvm, Occupants, Outsider, PathReport, Plaintext, PodAddresses, ProxyCounters,
-    ProxyPlan, Sight, Walk, Wire,
+    self, HBONE_PORT, Handshake, Jvm, Occupants, Outsider, PathReport, Plaintext, PodAddresses,
+    ProxyCounters, ProxyPlan, Sight, Walk, Wire,
 };
 use crate::deployment::{DataPlane, Program, Service};
 use crate::{LabError, Reading, Role};
@@ -31,6 +31,7 @@ use crate::{LabError, Reading, Role};
 pub(super) struct Reports {
     walk: Walk,
     replicas: BTreeMap<String, PathReport>,
+    handshakes: BTreeMap<String, BTreeMap<String, Handshake>>,
 }
 
 /// What a probe would add to.
@@ -38,6 +39,7 @@ pub(super) struct Counts {
     proxies: BTreeMap<String, ProxyCounters>,
     served: BTreeMap<String, u64>,
     wire: Reading<Vec<Wire>>,
+    sni_accepted: Option<u64>,
 }
 
 /// A pod, and where it is asked.
@@ -45,7 +47,12 @@ type Target<'a> = (&'a PodAddresses, SocketAddrV4);
 
 impl LocalEnvironment {
     pub(super) fn counts(&self) -> Result<Counts, LabError> {
-        Ok(Counts { proxies: self.counters()?, served: self.served()?, wire: self.wire() })
+        Ok(Counts {
+            proxies: self.counters()?,
+            served: self.served()?,
+            wire: self.wire(),
+            sni_accepted: self.sni_accepted()?,
+        })
     }
 
     pub(super) fn sight(&self, reports: Reports, counts: Counts) -> Result<Sight, LabError> {
@@ -60,17 +67,19 @@ impl LocalEnvironment {
             jvms: self.jvms(&processes)?,
             served: counts.served,
             wire: counts.wire,
-            handshakes: BTreeMap::new(),
-            sni_accepted: None,
+            handshakes: reports.handshakes,
+            sni_accepted: counts.sni_accepted,
         })
     }
 
-    /// What the services say of themselves; they do not count that they were asked.
+    /// What the services say of themselves, who do not count that they were asked, and how TLS with those outside
+    /// of the mesh ends.
     pub(super) fn reports(&self) -> Result<Reports, LabError> {
         let (place, entry) = self.way_in()?;
         let service = &self.options.service;
         let answer = probe(&self.launcher, service, &place, entry, Speech::PathReport)?;
-        Ok(Reports { walk: walk(answer), replicas: self.replicas()? })
+        let (walk, replicas) = (walk(answer), self.replicas()?);
+        Ok(Reports { walk, replicas, handshakes: self.handshakes()? })
     }
 
     /// The reports of the pods of services that have several.
@@ -111,7 +120,7 @@ impl LocalEnvironment {
         let mut plaintext = self.ask_from_outside(&databases, Speech::Postgres)?;
         plaintext.extend(self.ask_from_outside(&others, Speech::Request)?);
         let uncertified = self.ask_from_outside(&self.hbone_targets(), Speech::Tls)?;
-        Ok(Outsider { plaintext, uncertified, egress: None })
+        Ok(Outsider { plaintext, uncertified, egress: self.outside_of_egress()? })
     }
 
     /// Databases and others, which are asked in other words. The entry's pods answer plaintext by design.
@@ -156,11 +165,9 @@ impl LocalEnvironment {
 
     /// What the firewall of each pod holds that no proxy may stand in.
     fn rules(&self) -> Result<BTreeMap<String, String>, LabError> {
-        if self.deployment.data_plane.is_mesh() {
-            return Ok(BTreeMap::new());
-        }
-        let pods: Vec<(&String, &Namespace)> =
-            self.networks_of_programs().map(|(name, pod, _)| (name, pod)).collect();
+        let mesh = self.deployment.data_plane.is_mesh();
+        let free = self.networks_of_programs().filter(|(pod, ..)| !mesh || self.is_outside(pod));
+        let pods: Vec<(&String, &Namespace)> = free.map(|(name, pod, _)| (name, pod)).collect();
         let networks: Vec<&Namespace> = pods.iter().map(|(_, pod)| *pod).collect();
         let may_have = firewall::may_have_tables(&networks).map_err(LabError::Namespaces)?;
         let pods: Vec<_> = pods.into_iter().zip(may_have).collect();
@@ -174,14 +181,19 @@ impl LocalEnvironment {
 
     /// Who runs in each pod that has no sidecar by design.
     fn occupants(&self, processes: &Processes) -> Result<BTreeMap<String, Occupants>, LabError> {
-        if self.deployment.data_plane.has_sidecars() {
-            return Ok(BTreeMap::new());
-        }
+        let sidecars = self.deployment.data_plane.has_sidecars();
+        let alone =
+            self.networks_of_programs().filter(|(pod, ..)| !sidecars || self.is_outside(pod));
         let look = |(name, pod, program): (&String, &Namespace, &Process)| {
             let inside = processes.inside(pod, program.pid).map_err(LabError::Namespaces)?;
             Ok((name.clone(), inside))
         };
-        self.networks_of_programs().map(look).collect()
+        alone.map(look).collect()
+    }
+
+    /// Whether the service in the pod is outside of the mesh, which has no proxy and no rule there.
+    fn is_outside(&self, pod: &str) -> bool {
+        self.external(pod).is_some()
     }
 
     /// The JVMs in each pod of the application, where anybody takes their spans.
@@ -201,7 +213,16 @@ impl LocalEnvironment {
     /// The pods of the application that have a network of their own: name, network and program, which is a
     /// gateway's Envoy, too.
     fn networks_of_programs(&self) -> impl Iterator<Item = (&String, &Namespace, &Process)> {
-        let is_proxy = |role| matches!(role, Role::Sidecar | Role::NodeProxy | Role::Waypoint);
+        let is_proxy = |role| {
+            matches!(
+                role,
+                Role::Sidecar
+                    | Role::NodeProxy
+                    | Role::Waypoint
+                    | Role::EgressGateway
+                    | Role::SniProxy
+            )
+        };
         let programs = self.components.iter().filter(move |(c, _)| !is_proxy(c.role));
         programs.filter_map(|(component, process)| {
             let pod = self.namespace_of(&component.pod)?;
@@ -223,7 +244,7 @@ impl LocalEnvironment {
 
 /// A pod that the walk may miss, as its service has others, and that can report.
 fn asked_by_itself<'a>((pod, service): (&'a PodAddresses, &Service)) -> Option<&'a PodAddresses> {
-    let silent = matches!(service.program, Program::Postgres(_) | Program::Nginx(_));
+    let silent = service.program.is_database() || matches!(service.program, Program::Nginx(_));
     (service.replicas > 1 && !silent).then_some(pod)
 }
 
@@ -234,10 +255,12 @@ fn walk(answer: Answer) -> Walk {
     }
 }
 
-fn plaintext(answer: &Answer) -> Plaintext {
+pub(super) fn plaintext(answer: &Answer) -> Plaintext {
     match (answer.outcome, answer.status) {
         // A database's answer has no status, and neither has TLS.
-        (Outcome::Answered, status) => Plaintext::Answered(status.unwrap_or(0)),
+        (Outcome::Answered | Outcome::Established, status) => {
+            Plaintext::Answered(status.unwrap_or(0))
+        }
         (Outcome::Reset | Outcome::Closed, _) => Plaintext::Closed,
         (Outcome::Refused, _) => Plaintext::Refused,
         (outcome, _) => Plaintext::Unclear(format!("{outcome:?}").to_lowercase()),
@@ -256,6 +279,8 @@ mod tests {
                 status: None,
                 headers: BTreeMap::new(),
                 body: String::new(),
+                server: None,
+                message: None,
             })
         };
         assert_eq!(outcome(Outcome::Reset), Plaintext::Closed);

@@ -66,15 +66,19 @@ impl Template {
         run("postgres", &["--single", "-c", "exit_on_error=on"], postgres::PREPARATION)
     }
 
-    /// Copies the cluster to `data`, a new folder, for `user`.
+    /// Copies the cluster to `data`, a new folder, for `user`; `authentication` says who may connect.
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub(super) fn copy_to(&self, data: &Path, user: &User) -> Result<(), LabError> {
+    pub(super) fn copy_to(
+        &self,
+        data: &Path,
+        user: &User,
+        authentication: &str,
+    ) -> Result<(), LabError> {
         let copy = || {
             copy_tree(&self.data, data, user)?;
-            let authentication = data.join("pg_hba.conf");
-            fs::write(&authentication, postgres::HOST_BASED_AUTHENTICATION)
+            fs::write(data.join("pg_hba.conf"), authentication)
         };
         copy().map_err(|source| LabError::Write { path: data.to_owned(), source })
     }
