@@ -6,6 +6,7 @@
 mod ambient;
 mod database;
 mod edge;
+mod egress;
 mod left_behind;
 mod local;
 mod mesh;

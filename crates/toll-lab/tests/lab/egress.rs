@@ -1,0 +1,339 @@
+//! The airline and its database outside of the mesh, by every way that traffic can take there: it comes up, answers
+//! everything that it can be asked, its path is proven, and nothing of it is left. What breaks on the way is named.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::support::{
+    TestLab, drain, free_ports, is_possible, pid_by_argument, postgres_programs, servers_below,
+    service, service_program, skip,
+};
+use toll_lab::parts::{self, Fetch};
+use toll_lab::{
+    Airline, AirlineDatabase, AirlinePart, Asked, DataPlane, DatabaseServer, Deployment, Egress,
+    EgressGateway, Environment, External, Isolation, LabError, MongoServer, Mtls, Program, Proof,
+    Reading, Role, Service, SidecarProxy, Traffic,
+};
+
+/// What the load asks for, in turn: method, path and body.
+const REQUESTS: [(&str, &str, &str); 4] = [
+    ("GET", "/flights?from=A1&to=A2", ""),
+    ("POST", "/bookings", r#"{"key":"of-the-test","customer":3,"flight":7}"#),
+    ("GET", "/bookings?customer=3", ""),
+    ("GET", "/customers/3", ""),
+];
+
+/// How often it asks for each, with another key each time.
+const ROUNDS: u64 = 5;
+
+/// Sends each line of its plan as a request of a connection of its own, and prints each answer in a line.
+const LOAD: &str = r#"
+read -r host port
+while read -r method path body; do
+  exec 3<>"/dev/tcp/$host/$port"
+  printf '%s %s HTTP/1.1\r\nhost: %s:%s\r\nconnection: close\r\ncontent-length: %s\r\n\r\n%s' \
+    "$method" "$path" "$host" "$port" "${#body}" "$body" >&3
+  tr -d '\r' <&3 | tr '\n' ' '
+  echo
+  exec 3>&-
+done"#;
+
+/// The jar of the stand-in for MongoDB: named by `TOLL_MONGO`, or built in its folder.
+fn stand_in() -> Option<PathBuf> {
+    let built =
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../services/mongo/target/toll-mongo.jar");
+    let jar = std::env::var_os("TOLL_MONGO").map_or_else(built, PathBuf::from);
+    jar.is_file().then_some(jar)
+}
+
+/// A lab with all that the airline needs, whose certificates hold so long.
+macro_rules! lab_at {
+    ($level:expr, $lifetime:expr) => {{
+        let Some(service) = service_program() else { skip!("toll-service is not built") };
+        let Ok(envoy) = parts::envoy(Fetch::Forbidden) else { skip!("there is no Envoy") };
+        let Ok(nginx) = parts::nginx() else { skip!("there is no nginx") };
+        let Ok(java) = parts::java() else { skip!("there is no Java runtime") };
+        let Some(postgres) = postgres_programs() else { skip!("there is no PostgreSQL") };
+        let Some(mongo) = stand_in() else { skip!("the stand-in for MongoDB is not built") };
+        if !is_possible($level) {
+            skip!("isolation level {} is not possible here", $level);
+        }
+        TestLab::with($level, &service, |options| {
+            options.load = ["bash", "-c", LOAD].map(Into::into).to_vec();
+            options.envoy = Some(envoy.path);
+            options.nginx = Some(nginx.path);
+            options.java = Some(java.path);
+            options.postgres = Some(postgres);
+            options.mongo = Some(MongoServer::StandIn(mongo));
+            options.certificate_lifetime = $lifetime;
+        })
+    }};
+}
+
+const LONG: Duration = Duration::from_secs(3600);
+
+/// `web` calls `flights`, `bookings` and `customers`, which have a database outside of the mesh.
+fn airline(server: DatabaseServer, data_plane: DataPlane) -> Deployment {
+    let [web, flights, bookings, customers, database] = free_ports();
+    let part = |part, connections| {
+        Program::Airline(Airline { part, work: Duration::from_micros(50), connections })
+    };
+    let inventory = AirlineDatabase { server, flights: 200, seats: 1000, customers: 100 };
+    let database = service("airline-db", database, &[], Program::AirlineDatabase(inventory));
+    let external = Some(External { host: "db.airline.example".into() });
+    let of_bookings = ["customers", "flights", "airline-db"];
+    Deployment {
+        nodes: 1,
+        name: "airline".into(),
+        entry: "web".into(),
+        services: vec![
+            service("web", web, &["flights", "bookings", "customers"], part(AirlinePart::Web, 0)),
+            service("flights", flights, &["airline-db"], part(AirlinePart::Flights, 4)),
+            service("bookings", bookings, &of_bookings, part(AirlinePart::Bookings, 4)),
+            service("customers", customers, &["airline-db"], part(AirlinePart::Customers, 4)),
+            Service { external, ..database },
+        ],
+        data_plane,
+    }
+}
+
+fn mesh(egress: Egress) -> DataPlane {
+    DataPlane::Sidecar { proxy: SidecarProxy::Envoy, mtls: Mtls::Strict, egress }
+}
+
+fn gateway(mtls: bool, sni_proxy: bool) -> DataPlane {
+    mesh(Egress::Gateway(EgressGateway { mtls, sni_proxy, hosts: vec![] }))
+}
+
+/// Asks for everything and gives the answers, a line each.
+fn ask(environment: &mut Environment) -> Vec<String> {
+    let url = environment.entry_url();
+    let at = url.trim_start_matches("http://").trim_end_matches('/').replace(':', " ");
+    let mut plan = format!("{at}\n");
+    for round in 0..ROUNDS {
+        for (method, path, body) in REQUESTS {
+            let body = body.replace("of-the-test", &format!("key-{round}"));
+            plan.push_str(&format!("{method} {path} {body}\n"));
+        }
+    }
+    let mut load = environment.start_load(plan.as_bytes()).unwrap();
+    let (lines, outcome) = drain(&mut load);
+    outcome.unwrap();
+    lines
+}
+
+fn all_is_answered(answers: &[String]) {
+    assert_eq!(answers.len() as u64, ROUNDS * REQUESTS.len() as u64);
+    for (answer, (method, path, _)) in answers.iter().zip(REQUESTS.iter().cycle()) {
+        let status = if *method == "POST" { "HTTP/1.1 201 " } else { "HTTP/1.1 200 " };
+        assert!(answer.starts_with(status), "{method} {path}: {answer}");
+    }
+}
+
+/// What [`ask`] has sent, where all of it was answered.
+fn traffic() -> Traffic {
+    let asked = REQUESTS.map(|(method, path, _)| Asked {
+        method: method.into(),
+        path: path.into(),
+        requests: ROUNDS,
+        acknowledged: ROUNDS,
+    });
+    let requests = ROUNDS * REQUESTS.len() as u64;
+    let (writes, acknowledged, asked) = (ROUNDS, ROUNDS, asked.to_vec());
+    Traffic { requests, writes, acknowledged, asked, ..Traffic::default() }
+}
+
+fn broken(proof: &Proof) -> Vec<String> {
+    let broken = proof.claims.iter().filter(|claim| !claim.holds);
+    broken.map(|claim| format!("{}: {} / {}", claim.claim, claim.expected, claim.seen)).collect()
+}
+
+/// One trial of each server.
+fn is_proven_and_leaves_nothing(lab: &TestLab, data_plane: &DataPlane, servers: &[DatabaseServer]) {
+    for server in servers {
+        let deployment = airline(*server, data_plane.clone());
+        let mut environment = lab.up(&deployment);
+        environment.open_proof().unwrap();
+        let answers = ask(&mut environment);
+        let proof = environment.close_proof(traffic()).unwrap();
+        all_is_answered(&answers);
+        assert_eq!(broken(&proof), [""; 0], "{server:?}");
+        assert!(proof.holds());
+        assert_every_component_is_counted(&mut environment);
+        assert!(environment.crashed().is_none());
+        environment.down().unwrap();
+        assert_eq!(servers_below(lab.folder.path()), [0; 0], "{server:?}");
+    }
+}
+
+fn assert_every_component_is_counted(environment: &mut Environment) {
+    for component in environment.sample().components {
+        let read = (component.component.role, &component.cpu_ns);
+        assert!(read.0 == Role::LoadGenerator || matches!(read.1, Reading::Value(1..)), "{read:?}");
+    }
+}
+
+const BOTH: &[DatabaseServer] = &[DatabaseServer::MongoDb, DatabaseServer::Postgres];
+
+macro_rules! the_airline {
+    ($($name:ident: $level:expr, $data_plane:expr, $servers:expr;)+) => {$(
+        #[test]
+        fn $name() {
+            is_proven_and_leaves_nothing(&lab_at!($level, LONG), &$data_plane, $servers);
+        }
+    )+};
+}
+
+the_airline! {
+    an_airline_without_a_mesh_is_proven: Isolation::Pods, DataPlane::Bare, BOTH;
+    a_database_past_the_sidecars_is_proven: Isolation::Pods, mesh(Egress::Bypass), BOTH;
+    a_database_through_the_sidecar_is_proven: Isolation::Pods, mesh(Egress::Sidecar), BOTH;
+    a_database_through_a_gateway_is_proven: Isolation::Pods, gateway(false, false), BOTH;
+    a_database_through_mtls_to_a_gateway_is_proven: Isolation::Pods, gateway(true, false), BOTH;
+    a_database_through_an_sni_proxy_is_proven: Isolation::Pods, gateway(true, true), BOTH;
+    an_airline_without_root_and_mesh_is_proven:
+        Isolation::Rootless, DataPlane::Bare, &[DatabaseServer::Postgres];
+    a_database_through_an_sni_proxy_without_root_is_proven:
+        Isolation::Rootless, gateway(true, true), &[DatabaseServer::MongoDb];
+    a_database_past_the_sidecars_on_loopback_is_proven:
+        Isolation::Loopback, mesh(Egress::Bypass), &[DatabaseServer::Postgres];
+    a_database_through_an_sni_proxy_on_loopback_is_proven:
+        Isolation::Loopback, gateway(true, true), BOTH;
+}
+
+fn crash_of(environment: &mut Environment) -> String {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        match environment.crashed() {
+            Some(crash) => return crash.to_string(),
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+        assert!(Instant::now() < deadline, "no crash was seen within 20 s");
+    }
+}
+
+/// The component whose command line names a file that ends so is killed.
+fn is_named_when_killed(lab: &TestLab, server: DatabaseServer, file: &str, words: &str) {
+    let mut environment = lab.up(&airline(server, gateway(true, true)));
+    let pid = pid_by_argument(&lab.folder.path().join("lab"), file);
+    kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL).unwrap();
+    let crash = crash_of(&mut environment);
+    assert!(crash.starts_with(words), "{crash}");
+    let answers = ask(&mut environment);
+    assert!(!answers.iter().any(|answer| answer.starts_with("HTTP/1.1 201 ")), "{answers:#?}");
+    environment.down().unwrap();
+    assert_eq!(servers_below(lab.folder.path()), [0; 0]);
+}
+
+macro_rules! a_killed_component {
+    ($($name:ident: $server:expr, $file:expr, $words:expr;)+) => {$(
+        #[test]
+        fn $name() {
+            is_named_when_killed(&lab_at!(Isolation::Pods, LONG), $server, $file, $words);
+        }
+    )+};
+}
+
+a_killed_component! {
+    a_killed_egress_gateway_is_named: DatabaseServer::MongoDb, "/egress.envoy.json",
+        "egress gateway ended by itself with signal SIGKILL";
+    a_killed_sni_proxy_is_named: DatabaseServer::MongoDb, "/egress.nginx.conf",
+        "egress SNI proxy ended by itself with signal SIGKILL";
+    a_killed_stand_in_is_named: DatabaseServer::MongoDb, "/db.airline.example.key",
+        "airline-db database ended by itself with signal SIGKILL";
+    a_killed_external_postgres_is_named: DatabaseServer::Postgres, "/db4/data",
+        "airline-db database ended by itself with signal SIGKILL";
+}
+
+#[test]
+fn certificates_that_expire_between_two_looks_break_the_proof_and_say_so() {
+    let lifetime = Duration::from_secs(25);
+    let lab = lab_at!(Isolation::Pods, lifetime);
+    let began = Instant::now();
+    let mut environment = lab.up(&airline(DatabaseServer::MongoDb, gateway(true, false)));
+    environment.open_proof().unwrap();
+    all_is_answered(&ask(&mut environment));
+    let left = (lifetime + Duration::from_secs(1)).saturating_sub(began.elapsed());
+    std::thread::sleep(left);
+    let proof = environment.close_proof(traffic()).unwrap();
+    assert!(!proof.holds());
+    let broken = broken(&proof);
+    assert!(broken.iter().any(|claim| claim.contains("certificate expired")), "{broken:#?}");
+    environment.down().unwrap();
+}
+
+#[test]
+fn a_name_that_the_gateway_does_not_let_out_leads_nowhere_and_that_is_said() {
+    let lab = lab_at!(Isolation::Pods, LONG);
+    for sni_proxy in [false, true] {
+        let hosts = vec!["other.example".to_owned()];
+        let gateway = EgressGateway { mtls: false, sni_proxy, hosts };
+        let deployment = airline(DatabaseServer::Postgres, mesh(Egress::Gateway(gateway)));
+        let words = match lab.lab.up(&deployment, &lab.logs()) {
+            // The services may find no database when they start, and end.
+            Err(error) => error.to_string(),
+            Ok(mut environment) => {
+                environment.open_proof().unwrap();
+                let answers = ask(&mut environment);
+                assert!(answers.iter().all(|a| !a.starts_with("HTTP/1.1 2")), "{answers:#?}");
+                let proof = environment.close_proof(traffic()).unwrap();
+                environment.down().unwrap();
+                broken(&proof).join("\n")
+            }
+        };
+        assert!(words.contains("closed"), "{words}");
+    }
+}
+
+#[test]
+fn what_an_airline_needs_is_asked_for_before_anything_starts() {
+    let refusal = |change: fn(&mut toll_lab::LocalOptions), server| {
+        let lab = TestLab::with(Isolation::Loopback, Path::new("/no/service"), |options| {
+            options.envoy = Some("/no/envoy".into());
+            options.nginx = Some("/no/nginx".into());
+            options.java = Some("/no/java".into());
+            options.mongo = Some(MongoServer::StandIn("/no/jar".into()));
+            change(options);
+        });
+        lab.lab.up(&airline(server, gateway(true, true)), &lab.logs()).unwrap_err()
+    };
+    let (mongo, postgres) = (DatabaseServer::MongoDb, DatabaseServer::Postgres);
+    let refusals: [LabError; 5] = [
+        refusal(|options| options.envoy = None, mongo),
+        refusal(|options| options.nginx = None, mongo),
+        refusal(|options| options.mongo = None, mongo),
+        refusal(|options| options.java = None, mongo),
+        refusal(|_| (), postgres),
+    ];
+    assert!(refusals.iter().all(|error| error.help().is_some()));
+    assert_eq!(
+        refusals.map(|error| error.to_string()),
+        [
+            "there is no Envoy binary",
+            "there is no nginx",
+            "there is no MongoDB server",
+            "there is no Java runtime",
+            "there is no PostgreSQL",
+        ]
+    );
+}
+
+#[test]
+fn a_postgres_that_speaks_no_tls_from_the_first_byte_on_is_refused_with_advice() {
+    let lab = TestLab::with(Isolation::Loopback, Path::new("/no/service"), |options| {
+        let programs = options.work_dir.join("../old");
+        std::fs::create_dir_all(&programs).unwrap();
+        let (old, told) = (programs.join("postgres"), "postgres (PostgreSQL) 15.13 (Debian)");
+        std::fs::write(&old, format!("#!/bin/sh\necho '{told}'\n")).unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&old, executable).unwrap();
+        options.postgres = Some(programs);
+    });
+    let deployment = airline(DatabaseServer::Postgres, DataPlane::Bare);
+    let error = lab.lab.up(&deployment, &lab.logs()).unwrap_err();
+    assert!(error.to_string().starts_with("`postgres (PostgreSQL) 15.13 (Debian)` is too old"));
+    assert!(error.help().unwrap().contains("toll doctor --fetch"));
+}
