@@ -106,6 +106,9 @@ pub enum LabError {
     /// The deployment has an nginx, and there is no binary for it.
     #[error("there is no nginx")]
     NginxMissing,
+    /// The egress gateway has an SNI proxy, and this nginx cannot be one.
+    #[error("this nginx reads no names in TLS: it lacks its stream module")]
+    NginxWithoutStream,
     /// The deployment has a service on a JVM, and there is none.
     #[error("there is no Java runtime")]
     JavaMissing,
@@ -285,6 +288,9 @@ impl LabError {
             }
             Self::NotExternal { .. } => "give it an `external` host in the study",
             Self::NginxMissing => "apt-get install nginx-light, or set NGINX to a binary",
+            Self::NginxWithoutStream => {
+                "apt-get install libnginx-mod-stream, or set NGINX to a binary that has it"
+            }
             Self::PetclinicMissing { .. } => "run `toll doctor`: it says how to get it",
             Self::JavaMissing | Self::SpringMissing => {
                 "run `toll doctor`: it says how to get it; built-in services do without by `--runtime native`"

@@ -262,6 +262,11 @@ fn ambient_plans(
     }
 }
 
+/// The name that sidecars ask an egress gateway with mTLS for, on the way to an external service.
+pub(crate) fn gateway_sni(port: u16, host: &str) -> String {
+    envoy::gateway_sni(port, host)
+}
+
 /// Whether the proxy takes traffic. A socket that is not there yet means no.
 ///
 /// # Errors

@@ -119,7 +119,7 @@ impl LocalEnvironment {
         for plan in self.plans.clone() {
             self.start_proxy(&envoy, &plan)?;
         }
-        Ok(())
+        self.start_sni_proxy()
     }
 
     fn start_proxy(&mut self, envoy: &Path, plan: &ProxyPlan) -> Result<(), LabError> {
@@ -346,11 +346,8 @@ impl LocalEnvironment {
             | Role::NodeProxy
             | Role::Waypoint => self.proxy_is_ready(&component.pod),
             Role::Database => Ok(self.database_is_ready(&component.pod, pid)),
-            Role::Application
-            | Role::SniProxy
-            | Role::Collector
-            | Role::LoadGenerator
-            | Role::Harness => {
+            Role::SniProxy => Ok(self.sni_port().is_none_or(|port| ports::listens(pid, port))),
+            Role::Application | Role::Collector | Role::LoadGenerator | Role::Harness => {
                 let pod = self.topology.pods.iter().find(|pod| pod.pod == component.pod);
                 Ok(pod.is_none_or(|pod| ports::listens(pid, pod.app_port)))
             }

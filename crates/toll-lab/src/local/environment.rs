@@ -56,6 +56,8 @@ pub(crate) struct LocalEnvironment {
     pub(super) entry_ca: Option<String>,
     /// Every nginx.
     pub(super) served: Vec<Served>,
+    /// Where the SNI proxy tells what it has counted, once it was started.
+    pub(super) sni_status: Option<PathBuf>,
     /// The certificates of external services and of those who call them.
     pub(super) issued: Fingerprints,
     /// What serves each external database, by pod, as it says itself.
@@ -119,6 +121,7 @@ impl LocalEnvironment {
             scraper: None,
             entry_ca: None,
             served: Vec::new(),
+            sni_status: None,
             issued: Fingerprints::default(),
             database_servers: BTreeMap::new(),
             proof: None,
@@ -152,15 +155,14 @@ impl LocalEnvironment {
 
     /// What runs in a pod that is the data plane's own.
     fn roles_of(&self, pod: &str) -> Vec<Role> {
-        let (topology, data_plane) = (&self.topology, &self.deployment.data_plane);
+        let topology = &self.topology;
         if topology.waypoint.as_ref().is_some_and(|waypoint| waypoint.pod == pod) {
             return vec![Role::Waypoint];
         }
         if topology.egress.as_ref().is_none_or(|egress| egress.pod != pod) {
             return vec![Role::NodeProxy];
         }
-        let has_sni_proxy = data_plane.egress_gateway().is_some_and(|gateway| gateway.sni_proxy);
-        let sni_proxy = has_sni_proxy.then_some(Role::SniProxy);
+        let sni_proxy = super::has_sni_proxy(&self.deployment).then_some(Role::SniProxy);
         [Role::EgressGateway].into_iter().chain(sni_proxy).collect()
     }
 

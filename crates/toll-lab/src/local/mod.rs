@@ -70,6 +70,7 @@ pub(crate) use environment::LocalEnvironment;
 pub use isolation::{Isolation, Reason, survey};
 use jvm::Jvm;
 pub(crate) use load::LocalLoad;
+use nginx::Stream;
 use pinning::Pinning;
 pub(crate) use place::die_with;
 pub use ports::Holder;
@@ -163,6 +164,10 @@ impl LocalLab {
             let redirect = plan.redirect.into_iter();
             files.extend(redirect.map(|text| Rendered { name: format!("{}.nft", plan.pod), text }));
         }
+        let nginx = self.options.nginx.as_deref();
+        let folder = Path::new(EXAMPLE_FOLDER);
+        let sni_proxy = egress::sni_proxy(deployment, &topology, nginx, folder)?;
+        files.extend(sni_proxy.map(|plan| Rendered { name: plan.config_name, text: plan.config }));
         for plan in data_plane::ztunnel::plans(deployment, &topology, Path::new(EXAMPLE_FOLDER))? {
             files.push(Rendered { name: plan.config_name, text: plan.config });
         }
@@ -286,6 +291,11 @@ impl LocalLab {
             () if needs_nginx(deployment) && options.nginx.is_none() => {
                 return Err(LabError::NginxMissing);
             }
+            () if has_sni_proxy(deployment)
+                && options.nginx.as_deref().map(nginx::stream) == Some(Stream::Missing) =>
+            {
+                return Err(LabError::NginxWithoutStream);
+            }
             () if jvm::has_opentelemetry(deployment) && options.opentelemetry.is_none() => {
                 return Err(LabError::AgentMissing);
             }
@@ -378,9 +388,11 @@ fn needs_server(deployment: &Deployment, server: DatabaseServer) -> bool {
 
 /// Whether a service of it or its SNI proxy is one.
 fn needs_nginx(deployment: &Deployment) -> bool {
-    let egress = deployment.data_plane.egress_gateway();
-    egress.is_some_and(|gateway| gateway.sni_proxy)
-        || needs(deployment, |program| matches!(program, Program::Nginx(_)))
+    has_sni_proxy(deployment) || needs(deployment, |program| matches!(program, Program::Nginx(_)))
+}
+
+fn has_sni_proxy(deployment: &Deployment) -> bool {
+    deployment.data_plane.egress_gateway().is_some_and(|gateway| gateway.sni_proxy)
 }
 
 fn needs(deployment: &Deployment, which: impl Fn(&Program) -> bool) -> bool {

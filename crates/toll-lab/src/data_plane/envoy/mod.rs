@@ -118,6 +118,11 @@ pub(super) fn egress_plan(
     proxy_plan((Role::EgressGateway, &pod.pod), dir, &config, GATEWAY_WORKERS, admin_socket)
 }
 
+/// The name that sidecars ask the gateway for.
+pub(super) fn gateway_sni(port: u16, host: &str) -> String {
+    tls::outbound_sni(port, host)
+}
+
 fn no_egress_pod() -> DataPlaneError {
     DataPlaneError::PodWithoutAddresses { pod: "egress".to_owned() }
 }
