@@ -10,12 +10,17 @@ use crate::analysis::findings::{
 use super::figures::{Quantity, Scale, change};
 use super::phrases::{join_phrases, phrase, place, unclear_aside, what_it_does, why};
 use super::spans::{WHOLE, floor};
+use super::staircase::{self, Stairs};
 use super::sweep::{self, Sweep};
 use super::wording::{difference_scale, interval, measured_scale, primary, range};
 
 /// What stands first: one answer a variant that ran, or two where it traces requests; then one about how much it
-/// carries, where both were asked. A sweep has answers of its own.
+/// carries, where both were asked. A staircase and a sweep have answers of their own.
 pub(super) fn answers(findings: &Findings) -> Vec<String> {
+    let stairs = Stairs::all(findings);
+    if !stairs.is_empty() {
+        return staircase::answers(&stairs);
+    }
     if let Some(sweep) = Sweep::of(findings) {
         return sweep::answers(&sweep);
     }

@@ -115,7 +115,8 @@ fn beware(view: View) -> Option<&'static str> {
 fn metrics(view: View, detail: Detail, traced: bool) -> &'static [Metric] {
     use Metric::{
         ApplicationCpuPerRequest as AppCpu, CpuPerRequest as Cpu, LatencyMean as Mean,
-        LatencyP50 as P50, LatencyP90 as P90, LatencyP95 as P95, LatencyP99 as P99, Throughput,
+        LatencyP50 as P50, LatencyP90 as P90, LatencyP95 as P95, LatencyP99 as P99,
+        MeshCpuPerRequest as MeshCpu, Throughput,
     };
     match (view, detail) {
         (View::EqualRate, Detail::Brief) if traced => &[Cpu, P50, P90, P99],
@@ -126,7 +127,7 @@ fn metrics(view: View, detail: Detail, traced: bool) -> &'static [Metric] {
         (View::Users, Detail::Brief) => &[Throughput, P50, P90, Cpu],
         (View::Users, Detail::Full) if traced => &[Throughput, P50, P90, P95, P99, Mean, Cpu],
         (View::FlatOut | View::Users, Detail::Full) => {
-            &[Throughput, P50, P90, P95, P99, Mean, Cpu, AppCpu]
+            &[Throughput, P50, P90, P95, P99, Mean, Cpu, MeshCpu, AppCpu]
         }
     }
 }
@@ -177,7 +178,9 @@ fn metric_group(
         })
         .collect();
     let title = Some(format!("{}, {}", metric_title(metric), scale.unit()));
-    (!rows.is_empty()).then_some(Group { title, rows })
+    // What only one arm has cannot be compared.
+    let compares = metric != Metric::MeshCpuPerRequest || !effects.is_empty();
+    (!rows.is_empty() && compares).then_some(Group { title, rows })
 }
 
 fn effect_cells(effect: &Effect, scale: Scale, detail: Detail) -> Vec<Cell> {

@@ -42,7 +42,9 @@ impl Quantity {
         match metric {
             Metric::Throughput => Self::PerSecond,
             Metric::Memory => Self::Bytes,
-            Metric::CpuPerRequest | Metric::ApplicationCpuPerRequest => Self::CpuTime,
+            Metric::CpuPerRequest
+            | Metric::ApplicationCpuPerRequest
+            | Metric::MeshCpuPerRequest => Self::CpuTime,
             _ => Self::Time,
         }
     }

@@ -1,11 +1,13 @@
 //! Writes findings as Markdown for a pull request or an issue: the same tables as everywhere, nothing left out but
-//! charts, and of a sweep what the smaller cells show by themselves: a forge takes 65,536 characters.
+//! charts, and of a sweep or a staircase what all but the leading cells show by themselves: a forge takes 65,536
+//! characters.
 
 use crate::analysis::findings::Findings;
 
 use super::answers::answers;
 use super::components;
 use super::content::{self, Detail};
+use super::staircase::{self, Stairs};
 use super::sweep::{self, Part, Sweep};
 use super::table::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
 use super::{heap, jvms, pods, proof, published, reading, record, settled, spans};
@@ -24,6 +26,10 @@ pub fn markdown(findings: &Findings) -> String {
 }
 
 fn parts(findings: &Findings) -> Vec<Part> {
+    let stairs = Stairs::all(findings);
+    if !stairs.is_empty() {
+        return staircase::full(&stairs, findings, &staircase::nearest(&stairs));
+    }
     match Sweep::of(findings) {
         Some(sweep) => sweep::full(&sweep, &sweep.largest()),
         None => sections(findings).into_iter().map(Part::Open).collect(),

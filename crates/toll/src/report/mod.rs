@@ -26,6 +26,7 @@ mod record;
 mod regimes;
 mod settled;
 mod spans;
+mod staircase;
 mod sweep;
 mod table;
 mod terminal;

@@ -58,11 +58,13 @@ pub(super) fn by_role(mut parts: Vec<Part>) -> Vec<Part> {
 /// Where a role stands among the others.
 pub(super) fn place(role: &str) -> usize {
     match role {
-        role if role.contains("gateway") => 0,
+        role if role.contains("gateway") && !is_data_plane(role) => 0,
         "application" => 1,
-        "database" => 3,
+        "egress_gateway" => 3,
+        "sni_proxy" => 4,
+        "database" => 5,
         role if is_counted(role) => 2,
-        _ => 4,
+        _ => 6,
     }
 }
 
@@ -78,9 +80,18 @@ pub(super) fn merged(parts: Vec<Part>) -> Vec<Part> {
     merged
 }
 
+/// Whether a component of this role is a proxy that the mesh puts in the way.
+pub(super) fn is_data_plane(role: &str) -> bool {
+    matches!(role, "sidecar" | "node_proxy" | "waypoint" | "egress_gateway" | "sni_proxy")
+}
+
 /// `load generator` for `load_generator`.
 pub(super) fn role_name(role: &str) -> String {
-    role.replace('_', " ")
+    match role {
+        "sidecar" => "sidecars".into(),
+        "sni_proxy" => "SNI proxy".into(),
+        other => other.replace('_', " "),
+    }
 }
 
 /// Mean over the measured phase; over everything when no point lies in it.
@@ -105,7 +116,7 @@ mod tests {
             part("c", "sidecar", 2.0),
         ];
         let expected =
-            vec![part("sidecar", "sidecar", 3.0), part("load generator", "load_generator", 4.0)];
+            vec![part("sidecars", "sidecar", 3.0), part("load generator", "load_generator", 4.0)];
         assert_eq!(merged(parts), expected);
     }
 

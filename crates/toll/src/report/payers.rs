@@ -12,12 +12,14 @@ use super::table::{Cell, Group, Piece, Table, Tone, figures, words};
 use super::wording::{interval, interval_title};
 
 /// Roles in the order in which a request meets them, what they are called, and what the sum of several is.
-const PAYERS: [(&str, &str, &str); 6] = [
+const PAYERS: [(&str, &str, &str); 8] = [
     ("gateway", "gateway", "all gateways"),
     ("application", "application itself", "application's own"),
     ("sidecar", "sidecars", "all sidecars"),
     ("node_proxy", "node proxies", "all node proxies"),
     ("waypoint", "waypoint", "all waypoints"),
+    ("egress_gateway", "egress gateway", "all egress gateways"),
+    ("sni_proxy", "SNI proxy", "all SNI proxies"),
     ("database", "database", "all databases"),
 ];
 

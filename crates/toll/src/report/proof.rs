@@ -2,7 +2,7 @@
 
 use crate::analysis::findings::{Findings, ProofSummary, SpansOfLoads};
 
-use super::content::{Detail, section};
+use super::content::{Detail, in_first_order, section};
 use super::figures::{rounded, share};
 use super::table::{Cell, Group, Piece, Section, Table, Tone, words};
 
@@ -10,8 +10,8 @@ use super::table::{Cell, Group, Piece, Section, Table, Tone, words};
 const KEY_CLAIMS: usize = 3;
 /// The same of a sweep, whose report is long as it is.
 const KEY_CLAIMS_OF_A_SWEEP: usize = 2;
-/// Words of the claims that sum the others up, on traversals and on a database's rows: they are named first.
-const KEY_WORDS: [&str; 4] = ["crossed", "acknowledged", "written", "span"];
+/// Words of the claims that sum the others up, on traversals, on a database's rows and its TLS: they are named first.
+const KEY_WORDS: [&str; 5] = ["crossed", "acknowledged", "written", "span", "end to end"];
 
 /// Proof of path: how many trials are proven, and the claims behind it.
 pub(super) fn proof(findings: &Findings, detail: Detail) -> Section {
@@ -19,10 +19,15 @@ pub(super) fn proof(findings: &Findings, detail: Detail) -> Section {
     let mut pieces = vec![Piece::Text(text.into())];
     let is_sweep = findings.loads.iter().any(|load| load.cell.is_some());
     if is_sweep {
-        let text = "The trials of all cells are counted; the claims are those of the last that ran at the largest size.";
+        let text = if findings.staircases.is_empty() {
+            "The trials of all cells are counted; the claims are those of the last that ran at the largest size."
+        } else {
+            "The trials of all steps are counted; the claims are those of the last. What was expected and seen is below."
+        };
         pieces.extend((detail == Detail::Full).then(|| Piece::Text(text.into())));
     }
-    let named = if is_sweep { KEY_CLAIMS_OF_A_SWEEP } else { KEY_CLAIMS };
+    let named =
+        if is_sweep && findings.staircases.is_empty() { KEY_CLAIMS_OF_A_SWEEP } else { KEY_CLAIMS };
     pieces.extend(spans(findings));
     match detail {
         Detail::Brief => {
@@ -30,14 +35,48 @@ pub(super) fn proof(findings: &Findings, detail: Detail) -> Section {
                 findings.proofs.iter().flat_map(|proof| proof_lines(proof, named)).collect(),
             ));
         }
-        Detail::Full if !findings.proofs.is_empty() => {
-            let columns = vec![words("claim"), words("expected"), words("seen"), words("holds")];
-            let groups = findings.proofs.iter().map(proof_group).collect();
-            pieces.push(Piece::Table(Table { columns, groups }));
+        Detail::Full if findings.proofs.is_empty() => {}
+        Detail::Full if !findings.staircases.is_empty() => {
+            pieces.push(Piece::Table(side_by_side(&findings.proofs)));
         }
-        Detail::Full => {}
+        Detail::Full => pieces.push(Piece::Table(all_claims(&findings.proofs))),
     }
     section("proof", "Proof of path", pieces)
+}
+
+/// What each claim expected and what was seen.
+pub(super) fn claims(findings: &Findings) -> Section {
+    let table = Piece::Table(all_claims(&findings.proofs));
+    section("claims", "Claims of the proofs, as expected and as seen", vec![table])
+}
+
+fn all_claims(proofs: &[ProofSummary]) -> Table {
+    let columns = vec![words("claim"), words("expected"), words("seen"), words("holds")];
+    Table { columns, groups: proofs.iter().map(proof_group).collect() }
+}
+
+/// A row a claim, a column a variant: cases of one study share most of their claims.
+fn side_by_side(proofs: &[ProofSummary]) -> Table {
+    let all = proofs.iter().flat_map(|proof| &proof.claims).map(|claim| claim.0.as_str());
+    let all = in_first_order(all);
+    let cell = |proof: &ProofSummary, claim: &str| match proof.claims.iter().find(|c| c.0 == claim)
+    {
+        Some((.., true)) => Cell::toned("yes", Tone::Same),
+        Some((.., false)) => Cell::toned("no", Tone::Worse),
+        None => Cell::toned("–", Tone::Quiet),
+    };
+    let row = |title: &str, cells: Vec<Cell>| std::iter::once(title.into()).chain(cells).collect();
+    let proven =
+        proofs.iter().map(|proof| format!("{}\u{a0}of\u{a0}{}", proof.proven, proof.trials));
+    let mut rows = vec![row("trials proven", proven.map(Cell::from).collect())];
+    // What all cases claim stands first; what only some do shows how they differ.
+    let (of_all, of_some): (Vec<&str>, Vec<&str>) = all
+        .into_iter()
+        .partition(|claim| proofs.iter().all(|p| p.claims.iter().any(|c| c.0 == *claim)));
+    let of = |claim: &&str| row(claim, proofs.iter().map(|proof| cell(proof, claim)).collect());
+    rows.extend(of_all.iter().chain(&of_some).map(of));
+    let heads = proofs.iter().map(|proof| words(&proof.variant));
+    Table::new(std::iter::once(words("claim")).chain(heads).collect(), rows)
 }
 
 /// What arrived at the collector, a line a variant; none in a study without agents.

@@ -5,6 +5,7 @@ use crate::analysis::findings::{Findings, LoadFindings, View};
 use super::answers::answers;
 use super::components;
 use super::content::{self, Detail};
+use super::staircase::{self, Stairs};
 use super::sweep::{self, Sweep};
 use super::table::{Cell, Column, Kind, Piece, Section, Table, Tone};
 use super::wording::primary;
@@ -45,6 +46,10 @@ pub(super) fn alone(section: &Section, width: usize, colour: bool) -> String {
 
 /// The caveats stand last, where a terminal shows them first.
 fn sections(findings: &Findings) -> Vec<Section> {
+    let stairs = Stairs::all(findings);
+    if !stairs.is_empty() {
+        return staircase::brief(&stairs, findings);
+    }
     if let Some(sweep) = Sweep::of(findings) {
         return sweep::brief(&sweep);
     }

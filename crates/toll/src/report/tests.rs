@@ -1,8 +1,10 @@
 //! What a reader must find in every report, and what no findings may do to it.
 
 mod ambient_replicas;
+mod egress_gateway;
 mod fixture;
 mod petclinic;
+mod staircase;
 mod sweep;
 
 use super::*;
@@ -31,6 +33,10 @@ pub fn petclinic() -> Findings {
 
 pub fn ambient_replicas() -> Findings {
     ambient_replicas::ambient_replicas()
+}
+
+pub fn egress_gateway() -> Findings {
+    egress_gateway::egress_gateway()
 }
 
 fn nothing() -> Findings {

@@ -2,6 +2,7 @@
 
 mod charts;
 mod palette;
+mod staircase;
 mod sweep;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
@@ -11,6 +12,7 @@ use crate::analysis::findings::{Findings, LoadFindings, Metric, View};
 use super::answers::answers;
 use super::components;
 use super::content::{self, Detail};
+use super::staircase::Stairs;
 use super::sweep::Sweep;
 use super::table::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
 use super::{heap, jvms, pods, proof, published, reading, record, settled, spans};
@@ -49,6 +51,10 @@ fn masthead(findings: &Findings) -> Markup {
 }
 
 fn body(findings: &Findings) -> Markup {
+    let stairs = Stairs::all(findings);
+    if !stairs.is_empty() {
+        return staircase::parts(&stairs, findings);
+    }
     match Sweep::of(findings) {
         Some(sweep) => sweep::parts(&sweep),
         None => sections(findings),

@@ -55,6 +55,8 @@ fn hue(role: &str) -> &'static str {
     match role {
         "application" => "application",
         "sidecar" | "node_proxy" | "waypoint" | "agent" => "proxy",
+        "egress_gateway" => "egress",
+        "sni_proxy" => "sni",
         "database" => "database",
         "unattributed" => "unattributed",
         role if role.contains("gateway") => "gateway",

@@ -2,7 +2,7 @@
 
 use super::words::{cell_name, quantity_of};
 use super::{Folded, Sweep, resources};
-use crate::analysis::findings::{Effect, LoadFindings};
+use crate::analysis::findings::{Effect, LoadFindings, View};
 use crate::report::content::{self, Detail, in_first_order, section, value_of};
 use crate::report::figures::{Scale, ratio};
 use crate::report::table::{Cell, Group, Piece, Section, Table, figures, words};
@@ -10,13 +10,13 @@ use crate::report::wording::{difference_scale, interval, interval_title, metric_
 use crate::report::{components, pods, vegeta};
 
 /// What the sections of every cell mean.
-pub(super) fn introduction(sweep: &Sweep<'_>, detailed: &[&LoadFindings]) -> Section {
-    let mut texts = vec![Piece::Text(
-        "What each cell shows by itself: effects, who pays, CPU, memory and vegeta's summary."
-            .into(),
-    )];
+pub(in crate::report) fn introduction(sweep: &Sweep<'_>, detailed: &[&LoadFindings]) -> Section {
+    let mut texts = vec![Piece::Text(format!(
+        "What each cell shows by itself: effects, who pays, CPU, memory and {}'s summary.",
+        if sweep.cells.iter().any(|load| load.view == View::FlatOut) { "hey" } else { "vegeta" }
+    ))];
     if detailed.len() < sweep.cells.len() {
-        texts.push(Piece::Text("Those of the smaller sizes are in the HTML report.".into()));
+        texts.push(Piece::Text("Those of the other cells are in the HTML report.".into()));
     }
     let meanings = [
         components::cpu(sweep.findings, &[], Detail::Full),
@@ -28,7 +28,7 @@ pub(super) fn introduction(sweep: &Sweep<'_>, detailed: &[&LoadFindings]) -> Sec
 }
 
 /// The sections of `load`.
-pub(super) fn details(sweep: &Sweep<'_>, load: &LoadFindings) -> Folded {
+pub(in crate::report) fn details(sweep: &Sweep<'_>, load: &LoadFindings) -> Folded {
     let findings = sweep.findings;
     let index = findings.loads.iter().position(|l| std::ptr::eq(l, load)).unwrap_or(0);
     let mut of_load = content::load(findings, index, Detail::Full);

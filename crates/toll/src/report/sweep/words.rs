@@ -12,8 +12,10 @@ use crate::report::wording::{interval, tone};
 pub(in crate::report) fn cell_name(load: &LoadFindings) -> String {
     let Some(cell) = &load.cell else { return load.name.clone() };
     let rate = cell.rate_per_s.map(|rate| format!("{}/s", verbatim(rate)));
+    let clients = cell.connections.map(|clients| several(clients as usize, "client"));
     let nodes = cell.nodes.map(|nodes| several(nodes, "node"));
-    let parts: Vec<String> = rate.into_iter().chain(size(cell)).chain(nodes).collect();
+    let parts: Vec<String> =
+        rate.into_iter().chain(clients).chain(size(cell)).chain(nodes).collect();
     if parts.is_empty() { load.name.clone() } else { parts.join(", ") }
 }
 

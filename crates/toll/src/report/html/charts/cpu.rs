@@ -1,4 +1,5 @@
-//! CPU per request of each variant, stacked by component; what no component owns is drawn hollow at the end.
+//! CPU per request of each variant, stacked by component; what no component owns is drawn hollow at the end. Of the
+//! data plane or the application alone, too.
 
 use maud::{Markup, html};
 
@@ -7,7 +8,7 @@ use crate::analysis::findings::{LoadFindings, Metric, VariantLoad};
 use crate::report::content::value_of;
 use crate::report::figures::{Quantity, Scale};
 use crate::report::html::palette::Palette;
-use crate::report::parts::{self, Part, is_counted};
+use crate::report::parts::{self, Part, is_counted, is_data_plane};
 
 const ROW_HEIGHT: f64 = 62.0;
 const BAR_HEIGHT: f64 = 26.0;
@@ -19,33 +20,88 @@ const NARROWEST_LABELLED: f64 = 38.0;
 /// The chart; none without a component.
 pub(in crate::report::html) fn cpu(load: &LoadFindings, palette: &Palette) -> Option<Markup> {
     let by_role = parts::are_too_many(&load.variants);
-    let bars: Vec<Bar> = load.variants.iter().map(|v| bar(v, by_role, palette)).collect();
-    let widest = bars.iter().map(Bar::length).fold(0.0, f64::max);
-    if widest <= 0.0 {
-        return None;
-    }
-    let scale = Scale::of(Quantity::CpuTime, [widest]);
-    // The sum would round the digits of its parts away.
-    let scale = scale.with_decimals_for([bars
-        .iter()
-        .flat_map(|b| &b.segments)
-        .map(|s| s.us)
-        .fold(0.0, f64::max)]);
-    let height = ROW_HEIGHT * bars.len() as f64;
-    let axis = Axis::linear(0.0, scale.in_unit(widest) * 1.02, MARGIN, WIDTH - MARGIN);
-    let chart = Chart {
+    let bars = load.variants.iter().map(|v| bar(v, by_role, palette)).collect();
+    let drawing = Drawing {
         id: format!("cpu-{}", slug(&load.name)),
         title: format!("CPU per request, {}", load.name),
-        note: format!("{} per completed request, by component", scale.unit()),
-        describes: bars.iter().map(|b| b.describes(scale)).collect::<Vec<_>>().join(" "),
-        height: height + AXIS_HEIGHT,
-        marks: html! {
-            (columns(&axis, 5, 0.0, height))
-            @for (i, bar) in bars.iter().enumerate() { (bar.marks(&axis, scale, ROW_HEIGHT * i as f64)) }
-        },
-        legend: legend(&bars),
+        note: "by component",
     };
-    Some(chart.render())
+    drawing.of(bars)
+}
+
+/// The proxies of the data plane alone, by role; `variants` in the order of their bars.
+pub(in crate::report::html) fn data_plane(
+    load: &LoadFindings,
+    variants: &[&VariantLoad],
+    palette: &Palette,
+) -> Option<Markup> {
+    let bar = |v: &&VariantLoad| {
+        let parts = parts::merged(parts::of_costs(&v.cpu_per_request));
+        Bar::of(v, Metric::MeshCpuPerRequest, parts, palette, is_data_plane)
+    };
+    let drawing = Drawing {
+        id: format!("data-plane-{}", slug(&load.name)),
+        title: format!("CPU per request of the data plane, {}", load.name),
+        note: "by role of the proxy",
+    };
+    drawing.of(variants.iter().map(bar).collect())
+}
+
+/// The application's services alone; `variants` in the order of their bars.
+pub(in crate::report::html) fn application(
+    load: &LoadFindings,
+    variants: &[&VariantLoad],
+    palette: &Palette,
+) -> Option<Markup> {
+    let bar = |v: &&VariantLoad| {
+        let parts = parts::of_costs(&v.cpu_per_request);
+        let is_own = |role: &str| role == "application";
+        Bar::of(v, Metric::ApplicationCpuPerRequest, parts, palette, is_own)
+    };
+    let drawing = Drawing {
+        id: format!("application-{}", slug(&load.name)),
+        title: format!("CPU per request of the application itself, {}", load.name),
+        note: "by service",
+    };
+    drawing.of(variants.iter().map(bar).collect())
+}
+
+/// What is said around the bars.
+struct Drawing {
+    id: String,
+    title: String,
+    note: &'static str,
+}
+
+impl Drawing {
+    fn of(self, bars: Vec<Bar>) -> Option<Markup> {
+        let widest = bars.iter().map(Bar::length).fold(0.0, f64::max);
+        if widest <= 0.0 {
+            return None;
+        }
+        let scale = Scale::of(Quantity::CpuTime, [widest]);
+        // The sum would round the digits of its parts away.
+        let scale = scale.with_decimals_for([bars
+            .iter()
+            .flat_map(|b| &b.segments)
+            .map(|s| s.us)
+            .fold(0.0, f64::max)]);
+        let height = ROW_HEIGHT * bars.len() as f64;
+        let axis = Axis::linear(0.0, scale.in_unit(widest) * 1.02, MARGIN, WIDTH - MARGIN);
+        let chart = Chart {
+            id: self.id,
+            title: self.title,
+            note: format!("{} per completed request, {}", scale.unit(), self.note),
+            describes: bars.iter().map(|b| b.describes(scale)).collect::<Vec<_>>().join(" "),
+            height: height + AXIS_HEIGHT,
+            marks: html! {
+                (columns(&axis, 5, 0.0, height))
+                @for (i, bar) in bars.iter().enumerate() { (bar.marks(&axis, scale, ROW_HEIGHT * i as f64)) }
+            },
+            legend: legend(&bars),
+        };
+        Some(chart.render())
+    }
 }
 
 struct Bar {
@@ -61,22 +117,11 @@ struct Segment {
 }
 
 /// The parts that serve the request, and what nobody owns; not the instrument's own.
-fn drawn(variant: &VariantLoad, by_role: bool) -> Vec<Part> {
-    let parts = parts::of_costs(&variant.cpu_per_request);
-    let mut parts = if by_role { parts::merged(parts) } else { parts };
-    parts.retain(|p| is_counted(&p.role) || p.role == "unattributed");
-    parts.retain(|p| p.value > 0.0 && p.value.is_finite());
-    parts
-}
-
 fn bar(variant: &VariantLoad, by_role: bool, palette: &Palette) -> Bar {
-    let segment = |part: Part| Segment {
-        class: palette.component(&part.name, &part.role),
-        name: part.name,
-        us: part.value,
-    };
-    let segments = drawn(variant, by_role).into_iter().map(segment).collect();
-    Bar { name: variant.variant.clone(), total: value_of(variant, Metric::CpuPerRequest), segments }
+    let is_drawn = |role: &str| is_counted(role) || role == "unattributed";
+    let parts = parts::of_costs(&variant.cpu_per_request);
+    let parts = if by_role { parts::merged(parts) } else { parts };
+    Bar::of(variant, Metric::CpuPerRequest, parts, palette, is_drawn)
 }
 
 fn legend(bars: &[Bar]) -> Vec<(String, String)> {
@@ -92,6 +137,28 @@ fn legend(bars: &[Bar]) -> Vec<(String, String)> {
 }
 
 impl Bar {
+    /// The parts of roles that are drawn, with the metric that they add up to.
+    fn of(
+        variant: &VariantLoad,
+        total: Metric,
+        parts: Vec<Part>,
+        palette: &Palette,
+        is_drawn: impl Fn(&str) -> bool,
+    ) -> Self {
+        let has_length = |part: &Part| part.value > 0.0 && part.value.is_finite();
+        let segment = |part: Part| Segment {
+            class: palette.component(&part.name, &part.role),
+            name: part.name,
+            us: part.value,
+        };
+        let drawn = parts.into_iter().filter(|part| is_drawn(&part.role) && has_length(part));
+        Self {
+            name: variant.variant.clone(),
+            total: value_of(variant, total),
+            segments: drawn.map(segment).collect(),
+        }
+    }
+
     fn length(&self) -> f64 {
         self.segments.iter().map(|s| s.us).sum()
     }

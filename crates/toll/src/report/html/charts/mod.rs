@@ -1,12 +1,14 @@
 //! Charts as inline SVG. Each takes findings and a palette and gives a figure, or nothing when there is nothing to draw.
 
 mod cells;
+mod climb;
 mod cpu;
 mod effects;
 mod frame;
 mod heap;
 mod latency;
 mod memory;
+mod response;
 mod scaling;
 mod service_times;
 mod settled;
@@ -14,11 +16,13 @@ mod spans;
 mod throughput;
 
 pub(super) use cells::cells;
-pub(super) use cpu::cpu;
+pub(super) use climb::climb;
+pub(super) use cpu::{application, cpu, data_plane};
 pub(super) use effects::effects;
 pub(super) use heap::heap;
 pub(super) use latency::latency;
 pub(super) use memory::memory;
+pub(super) use response::response;
 pub(super) use scaling::scaling;
 pub(super) use service_times::service_times;
 pub(super) use settled::settled;

@@ -1,0 +1,118 @@
+//! What each case costs in one table: against the baseline, then against the case before it. Draws nothing.
+
+use super::Stairs;
+use super::words::{as_change, percents, signed_interval, verdict};
+use crate::analysis::findings::{Estimate, StaircaseDifference};
+use crate::report::content::{Detail, in_first_order, section};
+use crate::report::figures::{Quantity, Scale, ratio};
+use crate::report::table::{Cell, Column, Group, Piece, Section, Table, Tone, figures, words};
+
+/// A group for what each is held against; none without two variants.
+pub(super) fn differences(stairs: &Stairs<'_>, detail: Detail) -> Option<Section> {
+    let first = stairs.of.differences.first()?;
+    let level = first.throughput_ratio.level * 100.0;
+    let text = format!(
+        "Over all steps, paired within blocks: throughput in % (geometric mean of the steps), CPU of a request in µs (mean of the steps). Below each its {level:.0}\u{a0}% interval. The data plane is sidecars, egress gateway and SNI proxy; what TLS takes inside the services is the application's own."
+    );
+    let table = Table { columns: columns(detail), groups: groups(stairs, detail) };
+    let pieces = vec![Piece::Text(text), Piece::Table(table)];
+    Some(section(stairs.id("differences"), stairs.title("What each case costs"), pieces))
+}
+
+/// A brief report has no room for ratios.
+fn columns(detail: Detail) -> Vec<Column> {
+    let mut columns = vec![words(""), figures("throughput, %"), figures("data plane, µs")];
+    columns.extend((detail == Detail::Full).then(|| figures("ratio")));
+    columns.extend([figures("application, µs"), words("throughput")]);
+    columns
+}
+
+fn groups(stairs: &Stairs<'_>, detail: Detail) -> Vec<Group> {
+    let baseline = &stairs.findings.baseline;
+    let sheet = Sheet { detail, ..Sheet::of(stairs) };
+    let all = &stairs.of.differences;
+    let group = |against: &str| {
+        let of = all.iter().filter(|d| d.against == against);
+        let is_before = if against == baseline { "" } else { ", the case before" };
+        Group {
+            title: Some(format!("against {against}{is_before}")),
+            rows: of.flat_map(|d| sheet.rows(d)).collect(),
+        }
+    };
+    in_first_order(all.iter().map(|d| d.against.as_str())).into_iter().map(group).collect()
+}
+
+/// The scales that all rows share.
+struct Sheet {
+    mesh: Scale,
+    application: Scale,
+    detail: Detail,
+}
+
+impl Sheet {
+    fn of(stairs: &Stairs<'_>) -> Self {
+        let scale = |part: fn(&StaircaseDifference) -> Option<Estimate>| {
+            // The largest sets the decimals: those of the smallest would be noise beside it.
+            let sizes = stairs.of.differences.iter().filter_map(part).map(|e| e.value.abs());
+            Scale::of(Quantity::Millicores, [sizes.fold(0.0, f64::max)])
+        };
+        Self {
+            mesh: scale(|d| d.mesh_cpu_us),
+            application: scale(|d| d.application_cpu_us),
+            detail: Detail::Full,
+        }
+    }
+
+    /// A row of figures, and one of their intervals.
+    fn rows(&self, of: &StaircaseDifference) -> [Vec<Cell>; 2] {
+        let change = as_change(of.throughput_ratio);
+        let percents = percents();
+        let absent = || Cell::toned("–", Tone::Quiet);
+        let plain = |scale: Scale, e: Option<Estimate>| {
+            e.map_or_else(absent, |e| scale.signed(e.value).into())
+        };
+        let below = |scale: Scale, e: Option<Estimate>| {
+            e.map_or_else(Cell::default, |e| quiet(signed_interval(scale, e)))
+        };
+        // A variant without a data plane is no fraction of one that has it.
+        let times = of.mesh_cpu_ratio.filter(|e| e.value > 0.0);
+        let times = times.map_or_else(absent, |e| ratio(e.value).into());
+        let figures = [
+            of.variant.as_str().into(),
+            percents.signed(change.value).into(),
+            plain(self.mesh, of.mesh_cpu_us),
+            times,
+            plain(self.application, of.application_cpu_us),
+            self.verdict(of),
+        ];
+        let intervals = [
+            Cell::default(),
+            quiet(signed_interval(percents, change)),
+            below(self.mesh, of.mesh_cpu_us),
+            Cell::default(),
+            below(self.application, of.application_cpu_us),
+            Cell::default(),
+        ];
+        [figures, intervals].map(|cells| self.shown(cells))
+    }
+
+    fn shown(&self, cells: [Cell; 6]) -> Vec<Cell> {
+        let [name, throughput, mesh, times, application, verdict] = cells;
+        let times = (self.detail == Detail::Full).then_some(times);
+        let first = [name, throughput, mesh].into_iter();
+        first.chain(times).chain([application, verdict]).collect()
+    }
+
+    /// How many blocks would tell stands in the answer, too.
+    fn verdict(&self, of: &StaircaseDifference) -> Cell {
+        let said = verdict(of.verdict, of.throughput_ratio.value);
+        match (self.detail, said.tone) {
+            (Detail::Brief, Tone::Unknown) => Cell::toned("cannot tell", said.tone),
+            _ => said,
+        }
+    }
+}
+
+fn quiet(text: String) -> Cell {
+    Cell::toned(text, Tone::Quiet)
+}

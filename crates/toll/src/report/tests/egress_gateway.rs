@@ -1,0 +1,422 @@
+//! Made-up findings of a run like egress-gateway: six variants on a staircase of eight steps. No number in them was
+//! measured; those of the reference are the published ones.
+
+use crate::analysis::findings::*;
+
+const BLOCKS: usize = 4;
+const MIB: f64 = 1024.0 * 1024.0;
+const CLIENTS: [u32; 8] = [1, 5, 10, 20, 30, 40, 50, 60];
+const PARTS: [(&str, f64); 4] =
+    [("web", 0.34), ("flights", 0.22), ("bookings", 0.26), ("customers", 0.18)];
+
+/// What a request costs in one variant, microseconds.
+#[derive(Clone, Copy)]
+struct Case {
+    name: &'static str,
+    describes: &'static str,
+    /// Of the four services.
+    application_us: f64,
+    /// Of sidecars, egress gateway and SNI proxy.
+    mesh_us: [f64; 3],
+    /// Of the whole machine, by which throughput is bounded.
+    all_us: f64,
+}
+
+const CASES: [Case; 6] = [
+    Case {
+        name: "none",
+        describes: "no data plane",
+        application_us: 742.0,
+        mesh_us: [0.0, 0.0, 0.0],
+        all_us: 1_180.0,
+    },
+    Case {
+        name: "bypass",
+        describes: "an Envoy sidecar beside web, flights, bookings and customers, mTLS strict; the database past it",
+        application_us: 751.0,
+        mesh_us: [804.0, 0.0, 0.0],
+        all_us: 2_060.0,
+    },
+    Case {
+        name: "sidecar",
+        describes: "the same, the database through the caller's sidecar",
+        application_us: 753.0,
+        mesh_us: [866.0, 0.0, 0.0],
+        all_us: 2_130.0,
+    },
+    Case {
+        name: "gateway",
+        describes: "the same, then through an egress gateway (Envoy)",
+        application_us: 755.0,
+        mesh_us: [871.0, 92.0, 0.0],
+        all_us: 2_240.0,
+    },
+    Case {
+        name: "gateway-mtls",
+        describes: "the same, mTLS between sidecar and egress gateway",
+        application_us: 763.0,
+        mesh_us: [938.0, 171.0, 0.0],
+        all_us: 2_430.0,
+    },
+    Case {
+        name: "gateway-sni",
+        describes: "the same, with an SNI proxy (nginx) in the egress gateway's pod",
+        application_us: 776.0,
+        mesh_us: [941.0, 176.0, 118.0],
+        all_us: 2_690.0,
+    },
+];
+
+fn case(name: &str) -> Case {
+    CASES.into_iter().find(|case| case.name == name).expect("it is one of the six")
+}
+
+impl Case {
+    fn mesh(self) -> f64 {
+        self.mesh_us.iter().sum()
+    }
+
+    /// Two cores, and 2 ms of waiting for each request.
+    fn throughput(self, clients: u32) -> f64 {
+        let clients = f64::from(clients);
+        let limit = 2e6 / self.all_us;
+        let alone = clients / (2e-3 + self.all_us * 1e-6);
+        let smooth = (alone.powi(-4) + limit.powi(-4)).powf(-0.25);
+        smooth * (1.0 - clients * 4e-4)
+    }
+
+    /// Mean, p50, p90, p95, p99; microseconds.
+    fn response_us(self, clients: u32) -> [f64; 5] {
+        let mean = f64::from(clients) / self.throughput(clients) * 1e6;
+        [mean, mean * 0.93, mean * 1.62, mean * 1.94, mean * 2.83]
+    }
+
+    fn metrics(self, clients: u32) -> Vec<(Metric, f64)> {
+        let [mean, p50, p90, p95, p99] = self.response_us(clients);
+        let mut metrics = vec![
+            (Metric::LatencyP50, p50),
+            (Metric::LatencyP90, p90),
+            (Metric::LatencyP95, p95),
+            (Metric::LatencyP99, p99),
+            (Metric::LatencyMean, mean),
+            (Metric::CpuPerRequest, self.application_us + self.mesh() + 210.0),
+            (Metric::ApplicationCpuPerRequest, self.application_us),
+            (Metric::Throughput, self.throughput(clients)),
+            (Metric::Memory, (180.0 + self.mesh() / 9.0) * MIB),
+        ];
+        metrics.extend((self.mesh() > 0.0).then(|| (Metric::MeshCpuPerRequest, self.mesh())));
+        metrics
+    }
+
+    /// Name, role and CPU of a request.
+    fn components(self) -> Vec<(String, &'static str, f64)> {
+        let [sidecars, egress, sni] = self.mesh_us;
+        let own = PARTS
+            .iter()
+            .map(|(pod, share)| ((*pod).to_owned(), "application", share * self.application_us));
+        let beside = PARTS
+            .iter()
+            .map(|(pod, share)| (format!("{pod} sidecar"), "sidecar", share * sidecars));
+        let gateways = [
+            ("egress gateway".to_owned(), "egress_gateway", egress),
+            ("egress SNI proxy".to_owned(), "sni_proxy", sni),
+            ("airline-db".to_owned(), "database", 210.0),
+        ];
+        own.chain(beside).chain(gateways).filter(|(.., us)| *us > 0.0).collect()
+    }
+}
+
+/// The run.
+pub fn egress_gateway() -> Findings {
+    let loads: Vec<LoadFindings> = CLIENTS.into_iter().map(load).collect();
+    let text = |label: &str, value: &str| (label.to_owned(), value.to_owned());
+    Findings {
+        staircases: vec![staircase()],
+        version: 1,
+        study: "egress-gateway".into(),
+        question: "What does each step on the way to an external TLS database cost?".into(),
+        run: "made-up-for-tests-egress-gateway".into(),
+        baseline: "bypass".into(),
+        variants: CASES
+            .map(|case| VariantFacts {
+                name: case.name.into(),
+                describes: case.describes.into(),
+                skipped: None,
+            })
+            .into(),
+        trials: trials(&loads),
+        loads,
+        knees: vec![],
+        published: vec![
+            "Published as: Istio egress gateway performance, a table and two percentages.".into(),
+        ],
+        proofs: CASES.map(proof).into(),
+        settled: vec![],
+        span_costs: vec![],
+        heap_trends: vec![],
+        scalings: vec![],
+        crossings: vec![],
+        service_times: vec![],
+        warnings: vec!["all of it shares two cores with the load generator".into()],
+        manifest: vec![
+            text("kernel", "made up for tests"),
+            text("database", "mongo-java-server 1.47.0, a stand-in for MongoDB"),
+        ],
+    }
+}
+
+fn estimate(value: f64, half: f64) -> Estimate {
+    let half = half.abs();
+    Estimate { value, low: value - half, high: value + half, level: 0.95, blocks: BLOCKS }
+}
+
+/// An estimate whose interval is 2 % of its value to either side.
+fn about(value: f64) -> Estimate {
+    estimate(value, value * 0.02)
+}
+
+fn name(clients: u32) -> String {
+    format!("clients-{clients}")
+}
+
+fn staircase() -> Staircase {
+    let line = |case: Case| StaircaseLine {
+        variant: case.name.into(),
+        steps: CLIENTS.map(|clients| step(case, clients)).into(),
+    };
+    let pairs = [
+        ("none", "bypass"),
+        ("sidecar", "bypass"),
+        ("gateway", "bypass"),
+        ("gateway-mtls", "bypass"),
+        ("gateway-sni", "bypass"),
+        ("gateway", "sidecar"),
+        ("gateway-mtls", "gateway"),
+        ("gateway-sni", "gateway-mtls"),
+    ];
+    Staircase {
+        load: "clients".into(),
+        lines: CASES.map(line).into(),
+        differences: pairs.map(|(variant, against)| difference(variant, against)).into(),
+    }
+}
+
+fn step(case: Case, clients: u32) -> StaircaseStep {
+    StaircaseStep {
+        load: name(clients),
+        connections: clients,
+        throughput_per_s: about(case.throughput(clients)),
+        mesh_cpu_us: (case.mesh() > 0.0).then(|| about(case.mesh())),
+        application_cpu_us: Some(about(case.application_us)),
+    }
+}
+
+fn difference(variant: &str, against: &str) -> StaircaseDifference {
+    let (case, other) = (self::case(variant), self::case(against));
+    let logs = CLIENTS.map(|c| (case.throughput(c) / other.throughput(c)).ln());
+    let ratio = (logs.iter().sum::<f64>() / CLIENTS.len() as f64).exp();
+    let mesh = case.mesh() - other.mesh();
+    StaircaseDifference {
+        variant: variant.into(),
+        against: against.into(),
+        throughput_ratio: estimate(ratio, 0.011),
+        mesh_cpu_us: Some(estimate(mesh, 9.0)),
+        mesh_cpu_ratio: Some(estimate(case.mesh() / other.mesh(), 0.012)),
+        application_cpu_us: Some(estimate(case.application_us - other.application_us, 6.0)),
+        verdict: if (ratio - 1.0).abs() > 0.04 {
+            Verdict::Difference
+        } else {
+            Verdict::CannotTell { floor: 0.02, more_blocks: Some(6) }
+        },
+    }
+}
+
+fn load(clients: u32) -> LoadFindings {
+    let others = CASES.iter().filter(|case| case.name != "bypass");
+    let mut order = vec![case("bypass")];
+    order.extend(others.clone());
+    let before =
+        [("gateway", "sidecar"), ("gateway-mtls", "gateway"), ("gateway-sni", "gateway-mtls")];
+    LoadFindings {
+        name: name(clients),
+        view: View::FlatOut,
+        cell: Some(Cell {
+            load: "clients".into(),
+            rate_per_s: None,
+            connections: Some(clients),
+            replicas: None,
+            nodes: None,
+        }),
+        describes: format!("closed loop, {clients} connections, 3 s a trial"),
+        variants: order.iter().map(|case| variant_load(*case, clients)).collect(),
+        effects: others.flat_map(|case| effects(*case, self::case("bypass"), clients)).collect(),
+        between: before
+            .iter()
+            .flat_map(|(variant, against)| {
+                let effects = effects(case(variant), case(against), clients);
+                effects.into_iter().map(|e| Effect { against: Some((*against).into()), ..e })
+            })
+            .collect(),
+        attribution: vec![],
+        top_pods: vec![],
+        resources: vec![],
+        top_totals: vec![],
+        jvms: vec![],
+        regimes: vec![],
+        reference: vec![],
+        recomputed: if clients == 20 { recomputed() } else { vec![] },
+    }
+}
+
+fn effects(case: Case, other: Case, clients: u32) -> Vec<Effect> {
+    let of_other = other.metrics(clients);
+    let effect = |(metric, value): (Metric, f64)| {
+        let baseline = of_other.iter().find(|(m, _)| *m == metric)?.1;
+        Some(Effect {
+            variant: case.name.into(),
+            against: None,
+            metric,
+            baseline,
+            value,
+            difference: estimate(value - baseline, baseline * 0.01),
+            ratio: estimate(value / baseline, 0.01),
+            noise_floor: Some(baseline * 0.012),
+            verdict: if (value - baseline).abs() > baseline * 0.012 {
+                Verdict::Difference
+            } else {
+                Verdict::CannotTell { floor: baseline * 0.012, more_blocks: Some(4) }
+            },
+        })
+    };
+    case.metrics(clients).into_iter().filter_map(effect).collect()
+}
+
+fn variant_load(case: Case, clients: u32) -> VariantLoad {
+    let own = [("load generator", "load_generator", 130.0), ("unattributed", "unattributed", 90.0)];
+    let own = own.map(|(name, role, us)| (name.to_owned(), role, us));
+    let components = case.components();
+    let cost = |us: f64, (name, role): (&str, &str)| ComponentCost {
+        component: name.into(),
+        role: role.into(),
+        cost: about(us),
+    };
+    VariantLoad {
+        variant: case.name.into(),
+        trials: BLOCKS,
+        metrics: case.metrics(clients).into_iter().map(|(m, v)| (m, about(v))).collect(),
+        latency_curve: curve(case, clients),
+        hey: Some(hey(case, clients)),
+        vegeta: None,
+        k6: None,
+        throughput_by_block: (0..BLOCKS)
+            .map(|block| case.throughput(clients) * (0.99 + 0.007 * block as f64))
+            .collect(),
+        cpu_per_request: components
+            .iter()
+            .chain(&own)
+            .map(|(name, role, us)| cost(*us, (name, role)))
+            .collect(),
+        traversals: None,
+        idle_cpu: components.iter().map(|(name, role, us)| cost(us / 90.0, (name, role))).collect(),
+        memory: components
+            .iter()
+            .map(|(name, role, _)| MemorySeries {
+                component: name.clone(),
+                role: (*role).into(),
+                points: (0..4).map(|s| (f64::from(s), 21.0 * MIB)).collect(),
+            })
+            .collect(),
+    }
+}
+
+fn curve(case: Case, clients: u32) -> Vec<CurvePoint> {
+    let [_, p50, p90, p95, p99] = case.response_us(clients);
+    let points = [(0.01, p50 * 0.6), (0.5, p50), (0.9, p90), (0.95, p95), (0.99, p99)];
+    let point = |(quantile, us): (f64, f64)| CurvePoint {
+        quantile,
+        merged_us: us,
+        low_us: us * 0.97,
+        high_us: us * 1.04,
+    };
+    points.map(point).into()
+}
+
+fn hey(case: Case, clients: u32) -> HeySummary {
+    let total_s = 12.0;
+    let answers = (case.throughput(clients) * total_s) as u64;
+    let [mean, p50, p90, p95, p99] = case.response_us(clients).map(|us| us / 1e6);
+    HeySummary {
+        total_s,
+        slowest_s: p99 * 1.8,
+        fastest_s: p50 * 0.4,
+        average_s: mean,
+        requests_per_s: answers as f64 / total_s,
+        body_bytes: answers * 617,
+        bytes_per_request: 617,
+        histogram: (0..11).map(|i| (p50 * (0.4 + 0.4 * f64::from(i)), answers / 11)).collect(),
+        percentiles: vec![(50, p50), (90, p90), (95, p95), (99, p99)],
+        details: vec![],
+        statuses: vec![(200, answers - answers / 5), (201, answers / 5)],
+        errors: vec![],
+    }
+}
+
+/// As printed, against whatever it may be.
+fn recomputed() -> Vec<RecomputedRow> {
+    let row = |variant: &str, printed: f64| RecomputedRow {
+        variant: variant.into(),
+        against: None,
+        derived: Derived::ThroughputChange,
+        pod: None,
+        printed: Some(printed),
+        recomputed: None,
+        measured: None,
+        because: "The source shows no figures behind it.".into(),
+    };
+    vec![row("gateway-mtls", -10.0), row("gateway-sni", -24.0)]
+}
+
+fn proof(case: Case) -> ProofSummary {
+    let claim =
+        |claim: &str, seen: &str| (claim.to_owned(), seen.to_owned(), seen.to_owned(), true);
+    let mut claims = vec![
+        claim("airline-db: every acknowledged booking is there, and none twice", "431"),
+        claim("airline-db: as many seats are taken as bookings are there", "431"),
+        claim("flights: the database's TLS session is flights' own, end to end", "as issued"),
+    ];
+    match case.name {
+        "none" => claims.push(claim("no proxy runs", "0 proxies")),
+        "bypass" => claims.push(claim("no sidecar saw a byte for the database", "0")),
+        _ => claims.push(claim("every byte to the database crossed the callers' sidecars", "1 MB")),
+    }
+    if case.name.starts_with("gateway") {
+        claims
+            .push(claim("egress: every connection of the database came from the egress pod", "16"));
+    }
+    if case.mesh_us[1] > 100.0 {
+        claims.push(claim("egress: a caller without a mesh identity is refused", "refused"));
+    }
+    if case.mesh_us[2] > 0.0 {
+        claims.push(claim("egress: the SNI proxy accepted every connection of the gateway", "16"));
+    }
+    let trials = if case.name == "bypass" { 64 } else { 32 };
+    ProofSummary { variant: case.name.into(), trials, proven: trials, claims, spans: vec![] }
+}
+
+fn trials(loads: &[LoadFindings]) -> Vec<TrialLine> {
+    let arms = CASES.map(|case| case.name.to_owned()).into_iter().chain(["bypass (again)".into()]);
+    let arms: Vec<String> = arms.collect();
+    let of_block = |block| loads.iter().flat_map(move |load| std::iter::repeat_n((block, load), 7));
+    let all = (1..=BLOCKS).flat_map(of_block).zip(arms.iter().cycle());
+    all.enumerate()
+        .map(|(at, ((block, load), variant))| TrialLine {
+            index: at + 1,
+            block,
+            variant: variant.clone(),
+            load: load.name.clone(),
+            invalid: None,
+            steal: 0.0,
+            calibration: 1.02,
+        })
+        .collect()
+}
