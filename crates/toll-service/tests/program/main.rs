@@ -4,6 +4,7 @@
 
 mod database;
 mod graph;
+mod handshake;
 mod postgres;
 mod probe;
 mod query;

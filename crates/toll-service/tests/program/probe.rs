@@ -21,7 +21,7 @@ fn probe_of(serve: impl FnOnce(TcpStream) + Send + 'static) -> Value {
 }
 
 /// As [`probe_of`], with more arguments.
-fn probe_with(arguments: &[&str], serve: impl FnOnce(TcpStream) + Send + 'static) -> Value {
+pub fn probe_with(arguments: &[&str], serve: impl FnOnce(TcpStream) + Send + 'static) -> Value {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it is bound").to_string();
     let other_end = thread::spawn(move || serve(listener.accept().expect("the probe connects").0));

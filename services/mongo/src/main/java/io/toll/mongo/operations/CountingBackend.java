@@ -9,11 +9,12 @@ import io.toll.mongo.clients.Clients;
 public final class CountingBackend extends MemoryBackend {
     private final Operations operations;
     private final Clients clients;
+    private final AcceptedVersion version = new AcceptedVersion();
 
     public CountingBackend(Operations operations, Clients clients) {
         this.operations = operations;
         this.clients = clients;
-        version(new AcceptedVersion());
+        version(version);
     }
 
     /** All that current drivers ask comes through here. */
@@ -27,11 +28,20 @@ public final class CountingBackend extends MemoryBackend {
         return answer;
     }
 
+    /** What toll reads of it. The library's own looks the host's name up besides, which a pod may not know. */
     @Override
     public Document getServerStatus() {
+        return new Document("version", version.toVersionString())
+                .append("process", "toll-mongo")
+                .append("pid", ProcessHandle.current().pid())
+                .append("opcounters", operations.opcounters())
+                .append("toll", new Document("server", AcceptedVersion.SERVER).append("clients", seen()))
+                .append("ok", 1.0);
+    }
+
+    private Document seen() {
         Document seen = new Document();
         clients.sessions().forEach(seen::put);
-        Document toll = new Document("server", AcceptedVersion.SERVER).append("clients", seen);
-        return super.getServerStatus().append("opcounters", operations.opcounters()).append("toll", toll);
+        return seen;
     }
 }
