@@ -2,6 +2,8 @@
 //! one they say SKIP on stderr.
 #![expect(clippy::print_stderr, reason = "skips are to be seen")]
 
+mod airline;
+mod certificates;
 mod database;
 mod graph;
 mod handshake;
@@ -10,4 +12,5 @@ mod probe;
 mod query;
 mod running;
 mod scrape;
+mod stand;
 mod start_and_end;

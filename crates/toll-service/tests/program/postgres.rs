@@ -1,7 +1,7 @@
 //! A PostgreSQL server of the tests' own, where the machine has one: never the machine's running one.
 
 use std::net::TcpListener;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,6 +14,7 @@ use nix::unistd::{Pid, geteuid};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::certificates::Identity;
 use crate::running::run;
 
 /// The server refuses root, so that root's tests run it as nobody.
@@ -28,6 +29,8 @@ pub struct Postgres {
     programs: PathBuf,
     /// Holds its data and its socket.
     folder: TempDir,
+    /// More arguments of it.
+    settings: Vec<String>,
     pub port: u16,
 }
 
@@ -45,13 +48,22 @@ impl Postgres {
 
     /// A server that no other test has; `None` as [`Postgres::shared`].
     pub fn start() -> Option<Self> {
-        let Some(programs) = programs() else {
-            let test = thread::current().name().unwrap_or("?").to_owned();
-            eprintln!(
-                "SKIP {test}: no PostgreSQL (package postgresql, or its bin folder in POSTGRES)"
-            );
-            return None;
-        };
+        match programs(|_| true) {
+            Some(programs) => Some(Self::start_from(programs, None)),
+            None => skip("no PostgreSQL (package postgresql, or its bin folder in POSTGRES)"),
+        }
+    }
+
+    /// As [`Postgres::start`], one that lets role `toll` in over TLS alone, and only with a certificate of the
+    /// authority that made its own.
+    pub fn start_external(identity: &Identity) -> Option<Self> {
+        match programs(speaks_tls_at_once) {
+            Some(programs) => Some(Self::start_from(programs, Some(identity))),
+            None => skip("no PostgreSQL of version 17 or newer (its bin folder in POSTGRES)"),
+        }
+    }
+
+    fn start_from(programs: PathBuf, external: Option<&Identity>) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         if geteuid().is_root() {
             chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("root may give folders away");
@@ -59,11 +71,12 @@ impl Postgres {
         initialise(&programs, folder.path());
         let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
         let port = port.expect("a free port").port();
-        let process = launch(&programs, folder.path(), port);
-        let server = Self { process, programs, folder, port };
+        let settings = external.map(|own| secure(folder.path(), own)).unwrap_or_default();
+        let process = launch(&programs, folder.path(), port, &settings);
+        let server = Self { process, programs, folder, settings, port };
         server.wait_until_ready();
         server.ask("postgres", &["CREATE ROLE toll LOGIN"]);
-        Some(server)
+        server
     }
 
     /// Ends it as a crash does: connections are cut, nothing is finished.
@@ -76,7 +89,7 @@ impl Postgres {
 
     /// Starts it again after [`Postgres::die`], with the same data at the same port.
     pub fn come_back(&mut self) {
-        self.process = launch(&self.programs, self.folder.path(), self.port);
+        self.process = launch(&self.programs, self.folder.path(), self.port, &self.settings);
         self.wait_until_ready();
     }
 
@@ -132,14 +145,51 @@ impl Drop for Postgres {
     }
 }
 
-/// The folder of the first installation that this user, or nobody in root's place, may run.
-fn programs() -> Option<PathBuf> {
+fn skip<T>(reason: &str) -> Option<T> {
+    eprintln!("SKIP {}: {reason}", thread::current().name().unwrap_or("?"));
+    None
+}
+
+/// The folder of the first installation that this user, or nobody in root's place, may run, and whose version will do.
+fn programs(will_do: impl Fn(&str) -> bool) -> Option<PathBuf> {
     let given = env::var_os("POSTGRES").map(PathBuf::from);
     let cached = env::home_dir().map(|home| home.join(".cache/toll/postgres-17.11.0/bin"));
     given.into_iter().chain(cached).chain(of_the_system()).find(|folder| {
         let version = unprivileged(&folder.join("initdb")).arg("--version").output();
-        version.is_ok_and(|output| output.status.success())
+        version.is_ok_and(|told| {
+            told.status.success() && will_do(&String::from_utf8_lossy(&told.stdout))
+        })
     })
+}
+
+/// Whether the version is 17 or newer: `initdb (PostgreSQL) 17.11`.
+fn speaks_tls_at_once(version: &str) -> bool {
+    let number = version.rsplit(' ').next().and_then(|number| number.split('.').next());
+    number.and_then(|number| number.trim().parse().ok()).is_some_and(|major: u32| major >= 17)
+}
+
+/// Demands certificates; what the settings for that are.
+fn secure(folder: &Path, identity: &Identity) -> Vec<String> {
+    let file = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).expect("room for a certificate");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("it is this user's");
+        if geteuid().is_root() {
+            chown(&path, Some(NOBODY), Some(NOBODY)).expect("root may give files away");
+        }
+        path.display().to_string()
+    };
+    let hba = "local all all trust\nhostssl toll toll 127.0.0.1/32 trust clientcert=verify-ca\n";
+    [
+        "ssl=on".to_owned(),
+        format!("ssl_cert_file={}", file("server.crt", &identity.certificate)),
+        format!("ssl_key_file={}", file("server.key", &identity.key)),
+        format!("ssl_ca_file={}", file("ca.crt", &identity.authority)),
+        format!("hba_file={}", file("hba.conf", hba)),
+    ]
+    .into_iter()
+    .flat_map(|setting| ["-c".to_owned(), setting])
+    .collect()
 }
 
 /// Newest first.
@@ -169,12 +219,13 @@ fn initialise(programs: &Path, folder: &Path) {
     assert!(output.status.success(), "{output:?}");
 }
 
-fn launch(programs: &Path, folder: &Path, port: u16) -> Child {
+fn launch(programs: &Path, folder: &Path, port: u16, settings: &[String]) -> Child {
     let log = fs::File::options().create(true).append(true).open(folder.join("log"));
     let mut server = unprivileged(&programs.join("postgres"));
     server.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
     server.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-c", "fsync=off"]);
     server.args(["-c", "log_statement=all", "-c", "log_line_prefix=%u@%d "]);
+    server.args(settings);
     server.stdout(Stdio::null()).stderr(log.expect("room for a log"));
     server.spawn().expect("the server can be started")
 }

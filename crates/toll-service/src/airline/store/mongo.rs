@@ -3,6 +3,7 @@
 //! The driver's monitor keeps a connection of its own beside the pool, whose `hello` is no operation.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -72,6 +73,10 @@ impl Trouble {
 impl Mongo {
     /// A client of the server; called within a tokio runtime.
     pub(super) fn new(config: config::Database) -> Result<Self, String> {
+        // The driver does not tell which of its files it cannot read.
+        for path in [&config.authority, &config.identity] {
+            File::open(path).map_err(|why| format!("{}: {why}", path.display()))?;
+        }
         let trouble = Trouble::default();
         let client = Client::with_options(settings(config, &trouble)).map_err(|e| reason(&e))?;
         let database = client.database("airline");
