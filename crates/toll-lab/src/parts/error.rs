@@ -72,6 +72,14 @@ pub enum PartError {
         /// As its build calls it.
         module: &'static str,
     },
+    /// The program was built for a module that is a file of its own, and not there.
+    #[error("{path} has no {module}")]
+    LacksFile {
+        /// The file.
+        path: PathBuf,
+        /// Where the module would be.
+        module: PathBuf,
+    },
     /// A debug build's cost says nothing about the real one.
     #[error("{path} is a debug build, which costs several times what a release costs")]
     DebugBuild {
@@ -202,6 +210,10 @@ pub enum MissingPart {
     PetclinicVets,
     /// The jar of the OpenTelemetry Java agent.
     OpenTelemetry,
+    /// MongoDB's server.
+    Mongod,
+    /// The jar of the server that stands in MongoDB's place.
+    MongoStandIn,
 }
 
 impl MissingPart {
@@ -224,6 +236,10 @@ impl MissingPart {
             Self::OpenTelemetry => {
                 "the OpenTelemetry Java agent is neither named by a variable nor in the cache"
             }
+            Self::Mongod => "mongod is neither named by a variable nor on PATH",
+            Self::MongoStandIn => {
+                "the server in MongoDB's place is neither named by a variable nor built"
+            }
         }
     }
 
@@ -243,17 +259,21 @@ impl MissingPart {
             Self::OpenTelemetry => {
                 "`toll doctor --fetch` brings it; or set OPENTELEMETRY_JAVAAGENT to a jar that you have"
             }
-            Self::Spring => return built_or("TOLL_SPRING"),
-            Self::PetclinicGateway => return built_or("TOLL_PETCLINIC_GATEWAY"),
-            Self::PetclinicVets => return built_or("TOLL_PETCLINIC_VETS"),
+            Self::Mongod => {
+                "set MONGOD to a binary that you have; without one toll's own server stands in its place"
+            }
+            Self::Spring => return built_or("spring", "TOLL_SPRING"),
+            Self::PetclinicGateway => return built_or("spring", "TOLL_PETCLINIC_GATEWAY"),
+            Self::PetclinicVets => return built_or("spring", "TOLL_PETCLINIC_VETS"),
+            Self::MongoStandIn => return built_or("mongo", "TOLL_MONGO"),
         };
         text.to_owned()
     }
 }
 
-fn built_or(variable: &str) -> String {
+fn built_or(project: &str, variable: &str) -> String {
     format!(
-        "in toll's sources: mvn -q -B -f services/spring/pom.xml package; or set {variable} to the jar"
+        "in toll's sources: mvn -q -B -f services/{project}/pom.xml package; or set {variable} to the jar"
     )
 }
 
@@ -274,6 +294,9 @@ impl PartError {
             }
             Self::NotThePart { .. } => "let its variable, or PATH, lead to the one that is meant",
             Self::LacksModule { .. } => "let its variable, or PATH, lead to one that has it",
+            Self::LacksFile { .. } => {
+                "apt-get install libnginx-mod-stream, or let NGINX lead to one that has it"
+            }
             Self::TooOld { .. } => "let its variable, or PATH, lead to a later version",
             Self::DebugBuild { .. } => "let its variable, or PATH, lead to a release build",
             Self::LacksAuthority { .. } => {

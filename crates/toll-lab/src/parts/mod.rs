@@ -16,14 +16,15 @@ use etcetera::base_strategy::Xdg;
 use serde::{Deserialize, Serialize};
 
 mod agent;
+mod built;
 mod envoy;
 mod error;
 mod jar;
 mod java;
 mod manifest;
+mod mongod;
 mod nginx;
 mod postgres;
-mod spring;
 mod wheel;
 mod ztunnel;
 
@@ -116,12 +117,47 @@ pub fn postgres(fetch: Fetch) -> Result<Part, PartError> {
     postgres::find(&Surroundings::of_this_process(), fetch)
 }
 
+/// Finds PostgreSQL as [`postgres`] does, from version 17 on: an external database is found by the name in the first
+/// bytes of TLS, and older ones begin with others.
+///
+/// # Errors
+/// As [`postgres`], and when the one that there is is older.
+pub fn external_postgres(fetch: Fetch) -> Result<Part, PartError> {
+    postgres::find_external(&Surroundings::of_this_process(), fetch)
+}
+
 /// Finds nginx: named by the variable `NGINX`, on `PATH`, or among the system's programs.
 ///
 /// # Errors
 /// When there is none, it is too old, or it cannot count its requests.
 pub fn nginx() -> Result<Part, PartError> {
     nginx::find(&Surroundings::of_this_process())
+}
+
+/// Finds an nginx, as [`nginx`] does, that can be an SNI proxy: it has the module `stream`, built in or as a file, and
+/// in it `ssl_preread`.
+///
+/// # Errors
+/// When there is none, or it lacks that.
+pub fn sni_proxy() -> Result<Part, PartError> {
+    nginx::find_sni_proxy(&Surroundings::of_this_process())
+}
+
+/// Finds MongoDB's server, version 4.4 or later: named by the variable `MONGOD`, or on `PATH`. It is never fetched.
+///
+/// # Errors
+/// When there is none, or it is too old.
+pub fn mongod() -> Result<Part, PartError> {
+    mongod::find(&Surroundings::of_this_process())
+}
+
+/// Finds the jar of the server that stands in MongoDB's place: named by the variable `TOLL_MONGO`, or where its build
+/// puts it. It needs a Java runtime. The part's version is that of mongo-java-server.
+///
+/// # Errors
+/// When it has not been built.
+pub fn mongo_stand_in() -> Result<Part, PartError> {
+    built::STAND_IN.find(&Surroundings::of_this_process())
 }
 
 /// Finds a Java runtime, version 17 or later: below the folder that `JAVA_HOME` names, or on `PATH`.
@@ -138,7 +174,7 @@ pub fn java() -> Result<Part, PartError> {
 /// # Errors
 /// When it has not been built.
 pub fn spring() -> Result<Part, PartError> {
-    spring::NODE.find(&Surroundings::of_this_process())
+    built::NODE.find(&Surroundings::of_this_process())
 }
 
 /// Finds the Petclinic's gateway: named by the variable `TOLL_PETCLINIC_GATEWAY`, or where its build puts it.
@@ -146,7 +182,7 @@ pub fn spring() -> Result<Part, PartError> {
 /// # Errors
 /// When it has not been built.
 pub fn petclinic_gateway() -> Result<Part, PartError> {
-    spring::GATEWAY.find(&Surroundings::of_this_process())
+    built::GATEWAY.find(&Surroundings::of_this_process())
 }
 
 /// Finds the Petclinic's vets: named by the variable `TOLL_PETCLINIC_VETS`, or where its build puts it.
@@ -154,7 +190,7 @@ pub fn petclinic_gateway() -> Result<Part, PartError> {
 /// # Errors
 /// When it has not been built.
 pub fn petclinic_vets() -> Result<Part, PartError> {
-    spring::VETS.find(&Surroundings::of_this_process())
+    built::VETS.find(&Surroundings::of_this_process())
 }
 
 /// Finds the jar of the OpenTelemetry Java agent: named by the variable `OPENTELEMETRY_JAVAAGENT`, in the user's
@@ -199,10 +235,13 @@ pub fn statuses() -> Vec<PartStatus> {
         status("ztunnel", ztunnel::WANTED, ztunnel::find(&around)),
         status("postgres", postgres::VERSION, postgres::find(&around, Fetch::Forbidden)),
         status("nginx", nginx::WANTED, nginx::find(&around)),
+        status("sni-proxy", "nginx with `stream`", nginx::find_sni_proxy(&around)),
+        status("mongod", mongod::WANTED, mongod::find(&around)),
+        status("toll-mongo", "of these sources", built::STAND_IN.find(&around)),
         status("java", "17 or later", java::find(&around)),
-        status("spring", "of these sources", spring::NODE.find(&around)),
-        status("gateway", "of these sources", spring::GATEWAY.find(&around)),
-        status("vets", "of these sources", spring::VETS.find(&around)),
+        status("spring", "of these sources", built::NODE.find(&around)),
+        status("gateway", "of these sources", built::GATEWAY.find(&around)),
+        status("vets", "of these sources", built::VETS.find(&around)),
         status("otel-agent", agent::VERSION, agent::opentelemetry(&around, Fetch::Forbidden)),
     ]
 }
@@ -218,6 +257,8 @@ struct Surroundings {
     postgres: Option<PathBuf>,
     /// The variable `NGINX`.
     nginx: Option<PathBuf>,
+    /// The variable `MONGOD`.
+    mongod: Option<PathBuf>,
     /// The variable `JAVA_HOME`.
     java_home: Option<PathBuf>,
     /// The variables that name jars.
@@ -238,12 +279,13 @@ impl Surroundings {
     fn of_this_process() -> Self {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let named = |name| variable(name).map(PathBuf::from);
-        let jars = spring::Jar::ALL.map(spring::Jar::variable).into_iter().chain([agent::VARIABLE]);
+        let jars = built::Jar::ALL.map(built::Jar::variable).into_iter().chain([agent::VARIABLE]);
         Self {
             envoy: named("ENVOY"),
             ztunnel: named("ZTUNNEL"),
             postgres: named("POSTGRES"),
             nginx: named("NGINX"),
+            mongod: named("MONGOD"),
             java_home: named("JAVA_HOME"),
             jars: jars.filter_map(|name| Some((name, named(name)?))).collect(),
             path: variable("PATH").unwrap_or_default(),

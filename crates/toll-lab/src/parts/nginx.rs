@@ -1,6 +1,7 @@
-//! Finds nginx, and checks that it can count what it answers. Fetches nothing: the system's packages bring one.
+//! Finds nginx, and checks that it can count what it answers and, where it is to be an SNI proxy, read names in TLS.
+//! Fetches nothing: the system's packages bring one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::error::MissingPart;
 use super::{Part, PartError, Source, Surroundings, is_executable, named, part, said_by};
@@ -13,6 +14,67 @@ const OLDEST: [u32; 3] = [1, 19, 5];
 
 /// What makes it tell how many requests it got.
 const MODULE: &str = "http_stub_status_module";
+
+/// What lets it pass connections on, and the module's file where it is not built in.
+const STREAM: (&str, &str) = ("stream", "ngx_stream_module.so");
+
+/// What lets it read the name in the first bytes of TLS, as part of the former.
+const PREREAD: &str = "stream_ssl_preread_module";
+
+/// How an nginx comes by `stream`, and `ssl_preread` in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// It was built with it.
+    BuiltIn,
+    /// Its configuration has to load this module.
+    Module(PathBuf),
+}
+
+/// As [`find`], and it can be an SNI proxy.
+///
+/// # Errors
+/// See [`super::sni_proxy`].
+pub(super) fn find_sni_proxy(around: &Surroundings) -> Result<Part, PartError> {
+    let part = find(around)?;
+    stream(&part.path)?;
+    Ok(part)
+}
+
+/// How `nginx` comes by `stream`.
+///
+/// # Errors
+/// When it does not.
+pub(super) fn stream(nginx: &Path) -> Result<Stream, PartError> {
+    let lacks = |module| PartError::LacksModule { path: nginx.to_owned(), module };
+    match stream_in(&said_by(nginx, "-V")?).map_err(lacks)? {
+        Stream::Module(module) if !module.is_file() => {
+            Err(PartError::LacksFile { path: nginx.to_owned(), module })
+        }
+        stream => Ok(stream),
+    }
+}
+
+/// What its configure arguments say; else the module that they lack.
+fn stream_in(said: &str) -> Result<Stream, &'static str> {
+    let arguments = || said.split_whitespace();
+    let has = |option: &str| arguments().any(|argument| argument == option);
+    let value = |option: &str| arguments().find_map(|argument| argument.strip_prefix(option));
+    if !has(&format!("--with-{PREREAD}")) {
+        return Err(PREREAD);
+    }
+    let (module, file) = STREAM;
+    if has(&format!("--with-{module}")) {
+        return Ok(Stream::BuiltIn);
+    }
+    let modules = value("--modules-path=").map(PathBuf::from);
+    let modules = modules.or_else(|| Some(Path::new(value("--prefix=")?).join("modules")));
+    match modules {
+        Some(modules) if has(&format!("--with-{module}=dynamic")) => {
+            Ok(Stream::Module(modules.join(file)))
+        }
+        _ => Err(module),
+    }
+}
 
 /// Looks for the variable's, on `PATH`, then where the system's packages put it.
 ///
@@ -54,7 +116,8 @@ fn version_in(said: &str) -> Option<String> {
     version.split_whitespace().next().map(str::to_owned)
 }
 
-fn numbers(version: &str) -> Vec<u32> {
+/// The numbers of a version.
+pub(super) fn numbers(version: &str) -> Vec<u32> {
     version.split('.').map_while(|number| number.parse().ok()).collect()
 }
 
@@ -66,6 +129,32 @@ mod tests {
     fn versions_are_compared_number_by_number() {
         assert!(numbers("1.9.15") < numbers("1.19.5"));
         assert!(numbers("1.22.1") > OLDEST.to_vec());
+    }
+
+    const DEBIAN: &str = "configure arguments: --with-cc-opt='-g -O2' --modules-path=/usr/lib/nginx/modules \
+                          --with-stream_ssl_module --with-stream_ssl_preread_module --with-stream=dynamic";
+
+    #[test]
+    fn a_module_of_its_own_is_where_the_modules_are() {
+        let module = "/usr/lib/nginx/modules/ngx_stream_module.so".into();
+        assert_eq!(stream_in(DEBIAN), Ok(Stream::Module(module)));
+        let by_prefix =
+            DEBIAN.replace("--modules-path=/usr/lib/nginx/modules", "--prefix=/opt/nginx");
+        let module = "/opt/nginx/modules/ngx_stream_module.so".into();
+        assert_eq!(stream_in(&by_prefix), Ok(Stream::Module(module)));
+    }
+
+    #[test]
+    fn what_is_built_in_needs_no_module() {
+        let official = DEBIAN.replace("--with-stream=dynamic", "--with-stream");
+        assert_eq!(stream_in(&official), Ok(Stream::BuiltIn));
+    }
+
+    #[test]
+    fn without_the_stream_module_or_its_part_that_reads_names_there_is_none() {
+        assert_eq!(stream_in(&DEBIAN.replace("--with-stream=dynamic", "")), Err("stream"));
+        let blind = DEBIAN.replace("--with-stream_ssl_preread_module", "");
+        assert_eq!(stream_in(&blind), Err("stream_ssl_preread_module"));
     }
 
     #[test]

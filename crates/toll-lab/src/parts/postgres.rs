@@ -15,6 +15,9 @@ pub(super) const VERSION: &str = "17.11.0";
 /// Before it, `pg_stat_statements` and the owner of schema `public` were other ones.
 const OLDEST: u32 = 14;
 
+/// Before it, TLS began with a question in PostgreSQL's own protocol, and no proxy found a name in the first bytes.
+const OLDEST_EXTERNAL: u32 = 17;
+
 /// The jars that hold a server built from the published sources, by the machine's architecture, and the archive
 /// in each.
 const JARS: [(&str, Jar, &str); 2] = [
@@ -76,6 +79,21 @@ pub(super) fn find(around: &Surroundings, fetch: Fetch) -> Result<Part, PartErro
             Err(why) => Err(why),
         },
     }
+}
+
+/// As [`find`], and it speaks TLS from the first byte on. The system's is no hindrance while another can be fetched.
+///
+/// # Errors
+/// See [`super::external_postgres`].
+pub(super) fn find_external(around: &Surroundings, fetch: Fetch) -> Result<Part, PartError> {
+    let Part { path, version, source, .. } = match find(around, fetch)? {
+        part if major(&part.version) >= Some(OLDEST_EXTERNAL) => return Ok(part),
+        part => part,
+    };
+    if (source, fetch) == (Source::System, Fetch::Forbidden) {
+        return Err(PartError::Missing { part: MissingPart::Postgres });
+    }
+    Err(PartError::TooOld { path, version, oldest: OLDEST_EXTERNAL.to_string() })
 }
 
 /// Whether nothing is wrong but that nothing can be fetched here.

@@ -20,6 +20,7 @@ impl Machine {
             ztunnel: None,
             postgres: None,
             nginx: None,
+            mongod: None,
             java_home: None,
             jars: BTreeMap::new(),
             path: root.path().join("bin").into(),
@@ -308,6 +309,88 @@ fn an_nginx_that_is_too_old_or_cannot_count_is_refused() {
     assert!(another.ends_with("does not give a version as nginx does"), "{another}");
 }
 
+/// As [`saying_nginx`], with the module that passes connections on as a file of its own in `modules`.
+fn saying_nginx_with_modules(modules: &Path) -> String {
+    let stream = "--with-stream_ssl_preread_module --with-stream=dynamic";
+    let modules = modules.display();
+    format!("{}\necho '{stream} --modules-path={modules}' >&2", saying_nginx("1.22.1"))
+}
+
+#[test]
+fn an_nginx_is_an_sni_proxy_once_the_module_is_there() {
+    let machine = Machine::empty();
+    let modules = machine.root.path().join("modules");
+    let machine = machine.with_script("nginx", &saying_nginx_with_modules(&modules));
+    let lacking = nginx::find_sni_proxy(&machine.around).unwrap_err();
+    assert!(lacking.to_string().ends_with("/modules/ngx_stream_module.so"), "{lacking}");
+    assert!(lacking.help().unwrap().starts_with("apt-get install libnginx-mod-stream"));
+    fs::create_dir(&modules).unwrap();
+    fs::write(modules.join("ngx_stream_module.so"), "").unwrap();
+    assert_eq!(nginx::find_sni_proxy(&machine.around).unwrap().version, "1.22.1");
+}
+
+#[test]
+fn an_nginx_that_passes_no_connections_on_still_serves_pages() {
+    let machine = Machine::empty().with_script("nginx", &saying_nginx("1.22.1"));
+    nginx::find(&machine.around).unwrap();
+    let lacking = nginx::find_sni_proxy(&machine.around).unwrap_err();
+    assert!(matches!(lacking, PartError::LacksModule { .. }), "{lacking}");
+}
+
+#[test]
+fn a_fake_mongod_is_found_by_the_version_that_it_says_and_must_be_4_4() {
+    let mut machine = Machine::empty();
+    let missing = mongod::find(&machine.around).unwrap_err();
+    assert!(missing.help().unwrap().starts_with("set MONGOD to a binary"), "{missing}");
+    let says = |version| format!("echo 'db version v{version}'; echo 'Build Info: {{'");
+    machine = machine.with_script("mongod", &says("4.2.24"));
+    let old = mongod::find(&machine.around).unwrap_err();
+    assert!(old.to_string().ends_with("has version 4.2.24, and 4.4 is the oldest that will do"));
+    let own = machine.root.path().join("own-mongod");
+    script(&own, &says("7.0.14"));
+    machine.around.mongod = Some(own);
+    let part = mongod::find(&machine.around).unwrap();
+    assert_eq!((part.version.as_str(), part.source), ("7.0.14", Source::Environment));
+    let other = Machine::empty().with_script("mongod", "echo MariaDB 11.4");
+    assert!(matches!(mongod::find(&other.around), Err(PartError::NotThePart { .. })));
+}
+
+#[test]
+fn the_server_in_mongodbs_place_is_found_where_its_build_puts_it() {
+    let mut machine = Machine::empty();
+    let missing = built::STAND_IN.find(&machine.around).unwrap_err().help().unwrap();
+    assert!(missing.contains("services/mongo/pom.xml package"), "{missing}");
+    let jar = machine.root.path().join("sources/services/mongo/target/toll-mongo.jar");
+    put_jar(&jar, "Main-Class: io.toll.mongo.TollMongo\r\nMongo-Java-Server-Version: 1.47.0\r\n");
+    let part = built::STAND_IN.find(&machine.around).unwrap();
+    assert_eq!((part.path, part.version.as_str(), part.source), (jar, "1.47.0", Source::Built));
+    let spring = machine.root.path().join("spring.jar");
+    put_jar(&spring, "Spring-Boot-Version: 4.1.0\n");
+    machine.around.jars.insert("TOLL_MONGO", spring);
+    assert!(matches!(
+        built::STAND_IN.find(&machine.around),
+        Err(PartError::NotThePart { part: "the jar of toll's server in MongoDB's place", .. })
+    ));
+}
+
+#[test]
+fn an_external_postgres_is_17_at_least_and_an_older_system_is_no_reason_not_to_fetch() {
+    let mut machine = Machine::empty();
+    put_postgres(&machine.around.system_postgres.join("15/bin"), "15.18");
+    assert_eq!(postgres::find(&machine.around, Fetch::Forbidden).unwrap().version, "15.18");
+    let missing = postgres::find_external(&machine.around, Fetch::Forbidden).unwrap_err();
+    assert!(matches!(missing, PartError::Missing { part: MissingPart::Postgres }), "{missing}");
+    let old = postgres::find_external(&machine.around, Fetch::Allowed).unwrap_err();
+    assert!(old.to_string().ends_with("has version 15.18, and 17 is the oldest that will do"));
+    let own = machine.root.path().join("own");
+    put_postgres(&own, "17.2");
+    machine.around.postgres = Some(own.clone());
+    assert_eq!(postgres::find_external(&machine.around, Fetch::Forbidden).unwrap().version, "17.2");
+    put_postgres(&own, "16.4");
+    let named = postgres::find_external(&machine.around, Fetch::Forbidden).unwrap_err();
+    assert!(matches!(named, PartError::TooOld { .. }), "{named}");
+}
+
 /// A stand-in for `mvn ... -DoutputDirectory=DIR` that puts these bytes there under the name of each jar.
 const FAKE_MAVEN_WITH_ANOTHER_JAR: &str = r#"
 for a in "$@"; do case "$a" in -DoutputDirectory=*) at="${a#*=}";; esac; done
@@ -400,24 +483,24 @@ fn put_jar(path: &Path, manifest: &str) {
 #[test]
 fn the_spring_service_is_found_where_its_build_puts_it_with_spring_boots_version() {
     let mut machine = Machine::empty();
-    let missing = spring::NODE.find(&machine.around).unwrap_err();
+    let missing = built::NODE.find(&machine.around).unwrap_err();
     assert!(missing.help().unwrap().contains("mvn -q -B -f services/spring/pom.xml package"));
     let built = machine.root.path().join("sources/services/spring/node/target/toll-spring.jar");
     put_jar(&built, "Manifest-Version: 1.0\r\nSpring-Boot-Version: 4.1.0\r\n");
-    let part = spring::NODE.find(&machine.around).unwrap();
+    let part = built::NODE.find(&machine.around).unwrap();
     assert_eq!((part.path, part.version.as_str(), part.source), (built, "4.1.0", Source::Built));
     let other = machine.root.path().join("other.jar");
     put_jar(&other, "Manifest-Version: 1.0\n");
     machine.around.jars.insert("TOLL_SPRING", other);
-    assert!(matches!(spring::NODE.find(&machine.around), Err(PartError::NotThePart { .. })));
+    assert!(matches!(built::NODE.find(&machine.around), Err(PartError::NotThePart { .. })));
 }
 
 #[test]
 fn each_part_of_the_petclinic_is_found_where_set_up_puts_it_before_what_maven_built() {
     let machine = Machine::empty();
     for (jar, name, variable) in [
-        (spring::GATEWAY, "gateway", "TOLL_PETCLINIC_GATEWAY"),
-        (spring::VETS, "vets", "TOLL_PETCLINIC_VETS"),
+        (built::GATEWAY, "gateway", "TOLL_PETCLINIC_GATEWAY"),
+        (built::VETS, "vets", "TOLL_PETCLINIC_VETS"),
     ] {
         let missing = jar.find(&machine.around).unwrap_err().help().unwrap();
         assert!(missing.contains("services/spring/pom.xml package"), "{missing}");

@@ -335,7 +335,7 @@ fn lab(
     let toll = std::env::current_exe().map_err(CliError::Signals)?;
     Ok(Lab::local(LocalOptions {
         certificate_lifetime: LocalOptions::CERTIFICATE_LIFETIME,
-        mongo: None,
+        mongo: parts.mongo(),
         isolation,
         service: vec![toll.clone().into(), "service".into()],
         load: vec![toll.clone().into(), "engine".into()],

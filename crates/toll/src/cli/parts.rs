@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use toll_lab::parts::{self, Fetch, Part, PartError, Source};
-use toll_lab::{AgentKind, DataPlane, Deployment, NodeProxy, PetclinicPart, Program, Runtime};
+use toll_lab::{
+    AgentKind, DataPlane, DatabaseServer, Deployment, MongoServer, NodeProxy, PetclinicPart,
+    Program, Runtime,
+};
 
 use super::talk::{CliError, say, with_causes};
 use crate::plan::Plan;
@@ -15,19 +18,21 @@ pub struct Parts {
     ztunnel: Option<Part>,
     postgres: Option<Part>,
     nginx: Option<Part>,
+    mongod: Option<Part>,
+    mongo_stand_in: Option<Part>,
     java: Option<Part>,
     spring: Option<Part>,
     petclinic_gateway: Option<Part>,
     petclinic_vets: Option<Part>,
     opentelemetry: Option<Part>,
     easeagent: Option<Part>,
-    /// Variants whose agent cannot be had.
-    without_agent: Vec<(String, PartError)>,
+    /// Variants of which something that others do without cannot be had: their agent, or their SNI proxy.
+    lacking: Vec<(String, PartError)>,
 }
 
 impl Parts {
-    /// Finds what the plan needs, and fetches what is nowhere. A variant's agent may be missing; what all
-    /// variants need may not.
+    /// Finds what the plan needs, and fetches what is nowhere. A variant's agent or SNI proxy may be missing; what
+    /// all variants need may not.
     ///
     /// # Errors
     /// The first part that cannot be had.
@@ -39,14 +44,23 @@ impl Parts {
         let (gateway, vets) = (needs(has_petclinic_gateway), needs(has_petclinic_vets));
         let petclinic = gateway || vets;
         let spring = needs(has_spring);
+        let (mongod, mongo_stand_in) =
+            if needs(has_mongo) { mongo_server()? } else { (None, None) };
         let skipped = if petclinic { CliError::PetclinicSkipped } else { CliError::RuntimeSkipped };
         let ztunnel = plan.ready().find_map(|(_, deployment)| ztunnel_of(deployment));
         let mut parts = Self {
             ztunnel: ztunnel.map(parts::ztunnel_at).transpose()?,
             envoy: found(needs(has_proxies), &|| fetched(ENVOY, parts::envoy))?,
-            postgres: found(needs(has_databases), &|| fetched(POSTGRES, parts::postgres))?,
+            postgres: found(needs(has_postgres), &|| {
+                fetched(POSTGRES, postgres_for(needs(has_external_postgres)))
+            })?,
             nginx: found(needs(has_nginx), &parts::nginx)?,
-            java: found(spring || petclinic, &parts::java).map_err(skipped)?,
+            java: match mongo_stand_in {
+                Some(_) => Some(parts::java()?),
+                None => found(spring || petclinic, &parts::java).map_err(skipped)?,
+            },
+            mongod,
+            mongo_stand_in,
             spring: found(spring, &parts::spring).map_err(CliError::RuntimeSkipped)?,
             petclinic_gateway: found(gateway, &parts::petclinic_gateway)
                 .map_err(CliError::PetclinicSkipped)?,
@@ -54,7 +68,10 @@ impl Parts {
                 .map_err(CliError::PetclinicSkipped)?,
             ..Self::default()
         };
-        plan.ready().for_each(|(variant, deployment)| parts.find_agent(variant, deployment));
+        for (variant, deployment) in plan.ready() {
+            parts.find_agent(variant, deployment);
+            parts.find_sni_proxy(variant, deployment);
+        }
         Ok(parts)
     }
 
@@ -68,7 +85,17 @@ impl Parts {
         };
         match found {
             Ok(part) => *place = Some(part),
-            Err(error) => self.without_agent.push((variant.to_owned(), error)),
+            Err(error) => self.lacking.push((variant.to_owned(), error)),
+        }
+    }
+
+    fn find_sni_proxy(&mut self, variant: &str, deployment: &Deployment) {
+        if !deployment.data_plane.egress_gateway().is_some_and(|gateway| gateway.sni_proxy) {
+            return;
+        }
+        match parts::sni_proxy() {
+            Ok(part) => self.nginx = Some(part),
+            Err(error) => self.lacking.push((variant.to_owned(), error)),
         }
     }
 
@@ -78,15 +105,15 @@ impl Parts {
             Some(help) => format!("{}; {help}", with_causes(error)),
             None => with_causes(error),
         };
-        self.without_agent.iter().map(|(variant, error)| (variant.clone(), reason(error))).collect()
+        self.lacking.iter().map(|(variant, error)| (variant.clone(), reason(error))).collect()
     }
 
-    /// These parts, if no variant lacks its agent.
+    /// These parts, if no variant lacks anything.
     ///
     /// # Errors
-    /// Why the first agent cannot be had.
+    /// Why the last variant's part cannot be had.
     pub fn complete(mut self) -> Result<Self, CliError> {
-        match self.without_agent.pop() {
+        match self.lacking.pop() {
             Some((_, error)) => Err(error.into()),
             None => Ok(self),
         }
@@ -99,6 +126,8 @@ impl Parts {
             ("ztunnel", &self.ztunnel),
             ("PostgreSQL", &self.postgres),
             ("nginx", &self.nginx),
+            ("MongoDB", &self.mongod),
+            ("mongo-java-server (in MongoDB's place)", &self.mongo_stand_in),
             ("Java", &self.java),
             ("Spring Boot", &self.spring),
             ("Spring Boot of the gateway", &self.petclinic_gateway),
@@ -122,6 +151,12 @@ impl Parts {
     /// Its program.
     pub fn nginx(&self) -> Option<PathBuf> {
         path(&self.nginx)
+    }
+
+    /// The one that was found.
+    pub fn mongo(&self) -> Option<MongoServer> {
+        let mongod = path(&self.mongod).map(MongoServer::Mongod);
+        mongod.or_else(|| path(&self.mongo_stand_in).map(MongoServer::StandIn))
     }
 
     /// Its program.
@@ -154,6 +189,19 @@ const ENVOY: &str = "fetching Envoy into the user's cache (once, about 30 MB)";
 const POSTGRES: &str = "fetching PostgreSQL into the user's cache (once, about 15 MB)";
 const OPENTELEMETRY: &str =
     "fetching the OpenTelemetry Java agent into the user's cache (once, about 25 MB)";
+
+/// MongoDB's own server where there is one, else the one that stands in its place.
+fn mongo_server() -> Result<(Option<Part>, Option<Part>), PartError> {
+    match parts::mongod() {
+        Ok(mongod) => Ok((Some(mongod), None)),
+        Err(PartError::Missing { .. }) => Ok((None, Some(parts::mongo_stand_in()?))),
+        Err(error) => Err(error),
+    }
+}
+
+fn postgres_for(external: bool) -> fn(Fetch) -> Result<Part, PartError> {
+    if external { parts::external_postgres } else { parts::postgres }
+}
 
 /// A fetch takes seconds, so it is announced.
 fn fetched(
@@ -195,8 +243,21 @@ fn ztunnel_of(deployment: &Deployment) -> Option<&Path> {
     }
 }
 
-fn has_databases(deployment: &Deployment) -> bool {
-    has(deployment, Program::is_database)
+fn has_postgres(deployment: &Deployment) -> bool {
+    let inside = has(deployment, |program| matches!(program, Program::Postgres(_)));
+    inside || has_external_postgres(deployment)
+}
+
+fn has_external_postgres(deployment: &Deployment) -> bool {
+    has(deployment, |program| asks(program, DatabaseServer::Postgres))
+}
+
+fn has_mongo(deployment: &Deployment) -> bool {
+    has(deployment, |program| asks(program, DatabaseServer::MongoDb))
+}
+
+fn asks(program: &Program, server: DatabaseServer) -> bool {
+    matches!(program, Program::AirlineDatabase(database) if database.server == server)
 }
 
 fn has_nginx(deployment: &Deployment) -> bool {
