@@ -15,8 +15,6 @@ pub(crate) struct ProxyCounters {
     pub tcp_plaintext: TcpCounters,
     /// By the name of the called service.
     pub calls: BTreeMap<String, CallCounters>,
-    /// Connections, and bytes in them, that the proxy passed on to addresses that the mesh does not know.
-    pub passed_through: CallCounters,
     /// What came over HBONE, by the name of the service that it was for; of a waypoint, by its own name.
     pub hbone: BTreeMap<String, HboneCounters>,
     /// What was sent over HBONE, by the name of the service (or waypoint) that took it: each request is a stream.

@@ -8,7 +8,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::bootstrap::{INBOUND_EDGE, INBOUND_MTLS, INBOUND_PLAINTEXT, PASSTHROUGH, callee_of};
+use super::bootstrap::{
+    EGRESS, INBOUND_EDGE, INBOUND_MTLS, INBOUND_PLAINTEXT, PASSTHROUGH, callee_of,
+};
 use super::{hbone, node};
 use crate::data_plane::admin_socket;
 use crate::data_plane::http::{Answer, HttpError};
@@ -18,9 +20,9 @@ use crate::data_plane::{CallCounters, DataPlaneError, HboneCounters, ProxyCounte
 const STATS: &str = "/stats?format=json&usedonly&type=Counters\
     &filter=^(http\\.inbound_.*\\.downstream_rq_total\
     |http\\.hbone.*\\.downstream_cx_upgrades_total\
-    |listener\\.hbone.*\\.ssl\\.(handshake|fail_verify_.*|connection_error)\
+    |listener\\.(hbone.*|egress)\\.ssl\\.(handshake|fail_verify_.*|connection_error)\
     |tcp\\.plaintext.*\\.downstream_cx_total\
-    |tcp\\.inbound_.*\\.downstream_cx_(total|rx_bytes_total)\
+    |tcp\\.(inbound_.*|egress)\\.downstream_cx_(total|rx_bytes_total)\
     |cluster\\.(outbound|hbone|PassthroughCluster).*\\.(upstream_rq_total|upstream_rq_retry|upstream_cx_total\
     |upstream_cx_connect_fail|upstream_cx_tx_bytes_total|ssl\\.handshake))$";
 
@@ -53,8 +55,8 @@ struct Stat {
 /// How to get at one counter.
 type Field<T> = fn(&mut T) -> &mut u64;
 
-/// By what comes in: the name under `http.` or `tcp.`.
-const INBOUND: [(&str, &str, &str, Field<ProxyCounters>); 7] = [
+/// By what comes in: the name under `http.`, `tcp.` or `listener.`. What has one field adds up.
+const INBOUND: [(&str, &str, &str, Field<ProxyCounters>); 14] = [
     ("http.", INBOUND_MTLS, ".downstream_rq_total", |c| &mut c.inbound_mtls),
     ("http.", INBOUND_PLAINTEXT, ".downstream_rq_total", |c| &mut c.inbound_plaintext),
     // A gateway has either, and both come from outside of the mesh.
@@ -65,6 +67,14 @@ const INBOUND: [(&str, &str, &str, Field<ProxyCounters>); 7] = [
     ("tcp.", INBOUND_PLAINTEXT, ".downstream_cx_rx_bytes_total", |c| {
         &mut c.tcp_plaintext.received_bytes
     }),
+    ("tcp.", EGRESS, ".downstream_cx_total", |c| &mut c.egress.connections),
+    ("tcp.", EGRESS, ".downstream_cx_rx_bytes_total", |c| &mut c.egress.received_bytes),
+    ("listener.", EGRESS, ".ssl.handshake", |c| &mut c.egress.handshakes),
+    ("listener.", EGRESS, ".ssl.fail_verify_san", |c| &mut c.egress.wrong_identity),
+    // Signed by somebody else.
+    ("listener.", EGRESS, ".ssl.fail_verify_error", |c| &mut c.egress.wrong_identity),
+    ("listener.", EGRESS, ".ssl.fail_verify_no_cert", |c| &mut c.egress.no_certificate),
+    ("listener.", EGRESS, ".ssl.connection_error", |c| &mut c.egress.no_certificate),
 ];
 
 /// By the end of a cluster's counter.
@@ -107,7 +117,7 @@ fn count_inbound(counters: &mut ProxyCounters, stat: &str, value: u64) {
     for (layer, chain, counter, field) in INBOUND {
         let rest = stat.strip_prefix(layer).and_then(|rest| rest.strip_prefix(chain));
         if rest == Some(counter) {
-            *field(counters) = value;
+            *field(counters) += value;
         }
     }
 }
@@ -135,7 +145,7 @@ fn count_call(counters: &mut ProxyCounters, stat: &str, value: u64) {
             *field(counters.calls.entry(callee.to_owned()).or_default()) += value;
         }
         if cluster == PASSTHROUGH {
-            *field(&mut counters.passed_through) = value;
+            *field(&mut counters.passthrough) = value;
         }
         if let Some(taker) = hbone::taker_of(cluster) {
             *field(counters.tunnels.entry(taker.to_owned()).or_default()) += value;
@@ -175,7 +185,7 @@ fn failed(socket: &Path, path: &'static str, source: HttpError) -> DataPlaneErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data_plane::counters::TcpCounters;
+    use crate::data_plane::counters::{EgressCounters, TcpCounters};
 
     fn translated(stats: &[(&str, u64)]) -> ProxyCounters {
         let stats = stats.iter().map(|(name, value)| Stat { name: (*name).into(), value: *value });
@@ -267,12 +277,33 @@ mod tests {
     }
 
     #[test]
+    fn what_an_egress_gateway_takes_is_counted_by_whether_it_showed_an_identity() {
+        let counters = translated(&[
+            ("tcp.egress.downstream_cx_total", 20),
+            ("tcp.egress.downstream_cx_rx_bytes_total", 4096),
+            ("listener.egress.ssl.handshake", 16),
+            ("listener.egress.ssl.fail_verify_san", 1),
+            ("listener.egress.ssl.fail_verify_error", 1),
+            ("listener.egress.ssl.fail_verify_no_cert", 1),
+            ("listener.egress.ssl.connection_error", 1),
+        ]);
+        let expected = EgressCounters {
+            connections: 20,
+            received_bytes: 4096,
+            handshakes: 16,
+            wrong_identity: 2,
+            no_certificate: 2,
+        };
+        assert_eq!(counters.egress, expected);
+    }
+
+    #[test]
     fn what_goes_to_addresses_that_the_mesh_does_not_know_is_no_call_but_is_counted() {
         let counters = translated(&[
             ("cluster.PassthroughCluster.upstream_cx_total", 3),
             ("cluster.PassthroughCluster.upstream_cx_tx_bytes_total", 400),
         ]);
-        let passed = counters.passed_through;
+        let passed = counters.passthrough;
         assert_eq!((passed.connections, passed.sent_bytes), (3, 400));
         assert_eq!(counters.calls, BTreeMap::new());
     }

@@ -17,6 +17,9 @@ pub(super) const INBOUND_PLAINTEXT: &str = "inbound_plaintext";
 /// Name of a gateway's counters for what comes in over its own TLS, which no workload speaks.
 pub(super) const INBOUND_EDGE: &str = "inbound_edge";
 
+/// Name of an egress gateway's counters for what comes in, and of its listener.
+pub(super) const EGRESS: &str = "egress";
+
 /// Name of the counters for the lab's own probes, which are not read.
 pub(super) const PROBE: &str = "probe";
 

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::bootstrap::{ANY_ADDRESS, INBOUND_MTLS, INBOUND_PLAINTEXT, bootstrap};
+use super::bootstrap::{ANY_ADDRESS, EGRESS, bootstrap};
 use super::cluster::Cluster;
 use super::external::{ExternalCall, by_name};
 use super::listener::{self, Direction};
@@ -23,9 +23,6 @@ use crate::deployment::{Deployment, EgressGateway};
 
 /// What leads nowhere; Istio's name for it.
 const BLACK_HOLE: &str = "BlackHoleCluster";
-
-/// Name of the listener's counters.
-const LISTENER: &str = "egress";
 
 /// The Envoy of the egress gateway's pod.
 #[derive(Debug)]
@@ -74,18 +71,16 @@ impl<'a> Gateway<'a> {
             [] => vec![self.dead_end()],
             calls => calls.iter().map(|call| self.chain(call)).collect(),
         };
-        let mut listener = listener::listener(LISTENER, Direction::Outbound, address, chains);
-        listener["stat_prefix"] = json!(LISTENER);
+        let mut listener = listener::listener(EGRESS, Direction::Outbound, address, chains);
+        listener["stat_prefix"] = json!(EGRESS);
         by_name(listener)
     }
 
     fn chain(&self, call: &ExternalCall<'_>) -> Value {
-        let cluster = call.cluster_name();
+        let filter = listener::tcp_proxy(EGRESS, &call.cluster_name());
         if !self.settings.mtls {
-            let filter = listener::tcp_proxy(INBOUND_PLAINTEXT, &cluster);
             return listener::named_chain(&[call.host], filter);
         }
-        let filter = listener::tcp_proxy(INBOUND_MTLS, &cluster);
         let mut chain = listener::named_chain(&[&call.gateway_sni()], filter);
         chain["transport_socket"] = tls::downstream(&self.identities, &self.pod.pod, Protocol::Tcp);
         chain

@@ -48,7 +48,7 @@ impl<'a> ExternalCall<'a> {
         call_cluster(self.port, self.callee)
     }
 
-    /// The name that a sidecar asks the egress gateway for, as Istio makes it.
+    /// The name that a sidecar asks the egress gateway for.
     pub(super) fn gateway_sni(&self) -> String {
         tls::outbound_sni(self.port, self.host)
     }

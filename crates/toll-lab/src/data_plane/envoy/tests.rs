@@ -13,6 +13,7 @@ use crate::fixture::{chain, in_mesh};
 use crate::parts::{self, Fetch, Part, PartError};
 
 mod ambient;
+mod egress;
 mod graph;
 mod traffic;
 
