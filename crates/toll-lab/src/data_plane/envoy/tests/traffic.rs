@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use super::*;
 
+mod egress;
 mod graph;
 
 use crate::Reading;
@@ -176,8 +177,8 @@ fn port(listener: &TcpListener) -> u16 {
 fn address_of_its_own() -> Ipv4Addr {
     static MESHES: AtomicU32 = AtomicU32::new(1);
     let mesh = MESHES.fetch_add(1, Ordering::Relaxed);
-    assert!(mesh < 16, "four bits are left beside those of the process id");
-    Ipv4Addr::from_bits((127 << 24) | (mesh << 20) | (std::process::id() % (1 << 20)))
+    assert!(mesh < 256, "eight bits are left beside those of the process id");
+    Ipv4Addr::from_bits((127 << 24) | (mesh << 16) | (std::process::id() % (1 << 16)))
 }
 
 /// Answers every request with a path report, one request a connection.
