@@ -8,6 +8,7 @@ use crate::deployment::{DataPlane, Mtls};
 use crate::fixture::{chain, in_mesh};
 
 mod agent;
+mod airline;
 mod ambient;
 mod customer;
 mod replicas;

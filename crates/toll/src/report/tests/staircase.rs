@@ -11,4 +11,3 @@ fn the_report_of_a_staircase_fits_80_columns() {
 fn the_markdown_report_of_a_staircase_has_the_same_tables_and_folds_its_steps() {
     insta::assert_snapshot!(markdown(&egress_gateway()));
 }
-
