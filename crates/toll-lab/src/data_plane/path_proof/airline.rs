@@ -40,6 +40,10 @@ const CALLS: [(Ask, AirlinePart, Callee); 12] = [
     (Ask::ShowCustomer, Customers, Callee::Database),
 ];
 
+/// Calls that a request leads to beside those of [`CALLS`] only when it fails: a seat that was taken is given back.
+const CALLS_OF_FAILURES: [(Ask, AirlinePart, Callee); 2] =
+    [(Ask::Book, Bookings, Callee::Part(Flights)), (Ask::Book, Flights, Callee::Database)];
+
 impl Ask {
     /// None for what the entry answers without asking anybody.
     fn of(asked: &Asked) -> Option<Self> {
@@ -59,10 +63,15 @@ pub(super) fn is_deployed(deployment: &Deployment) -> bool {
     deployment.services.iter().any(|service| matches!(service.program, Program::Airline(_)))
 }
 
-/// Calls of one part that these requests lead to. One that was not answered with success may have led to fewer.
+/// Calls of one part that these requests lead to. One that was not answered with success may have led to fewer, or to
+/// a seat that was given back.
 pub(super) fn calls(asked: &[Asked], caller: AirlinePart, callee: Callee) -> Bounds {
-    let leads_to_it = |ask| CALLS.contains(&(ask, caller, callee));
-    bounds(asked, |asked| Ask::of(asked).is_some_and(leads_to_it))
+    let leads_to_it = |table: &[(Ask, AirlinePart, Callee)], asked: &Asked| {
+        Ask::of(asked).is_some_and(|ask| table.contains(&(ask, caller, callee)))
+    };
+    let given_back = bounds(asked, |asked| leads_to_it(&CALLS_OF_FAILURES, asked));
+    let failures = Bounds { least: 0, most: given_back.most - given_back.least };
+    bounds(asked, |asked| leads_to_it(&CALLS, asked)) + failures
 }
 
 /// Bookings that these requests make: a request that was not answered with success may have made one.
@@ -135,7 +144,15 @@ mod tests {
     fn a_request_that_failed_may_have_led_to_nothing() {
         let failed = [asked("POST", "/bookings", 10, 7)];
         assert_eq!(bookings(&failed), Bounds { least: 7, most: 10 });
-        let seats = calls(&failed, Bookings, Callee::Part(Flights));
-        assert_eq!(seats, Bounds { least: 7, most: 10 });
+        let customers = calls(&failed, Bookings, Callee::Part(Customers));
+        assert_eq!(customers, Bounds { least: 7, most: 10 });
+    }
+
+    #[test]
+    fn a_booking_that_failed_may_have_taken_a_seat_and_given_it_back() {
+        let failed = [asked("POST", "/bookings", 10, 7)];
+        for (caller, callee) in [(Bookings, Callee::Part(Flights)), (Flights, Callee::Database)] {
+            assert_eq!(calls(&failed, caller, callee), Bounds { least: 7, most: 13 });
+        }
     }
 }
