@@ -10,7 +10,7 @@ use super::findings::{
     HeapTrend, LoadFindings, Metric, ProofSummary, Regime, SpanCosts, TopTotal, VariantLoad, View,
 };
 use super::regime;
-use super::summary::fastest_calibration;
+use super::summary::{self, STAND_IN, fastest_calibration};
 use crate::plan::{Arm, BringUp};
 use crate::store::{Mark, RunRecord, TrialRecord};
 
@@ -22,6 +22,8 @@ const ENOUGH_BEYOND: f64 = 10.0;
 const NOTABLE_ROUNDING: f64 = 1.25;
 /// At an equal rate, throughputs that differ by more are not the same load (METHOD.md rule 2).
 const SAME_RATE: f64 = 0.02;
+/// A sweep with more cells than this is named as a whole.
+const MOST_CELLS: usize = 4;
 /// Share of stolen CPU time worth a warning.
 const NOTABLE_STEAL: f64 = 0.02;
 /// CPU time that belongs to no component, as a share of what the components used, worth a warning.
@@ -53,7 +55,8 @@ pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<String> {
     warnings.extend(missing_trials(run));
     warnings.extend(started_once(run));
     warnings.extend(drifts(run));
-    warnings.extend(few_blocks(loads));
+    warnings.extend(stand_in(run));
+    warnings.extend(few_blocks(run, loads));
     warnings.extend(few_requests(run, loads));
     warnings.extend(rounded_up(loads));
     warnings.extend(loads.iter().filter_map(unequal_rates));
@@ -110,7 +113,7 @@ fn drifts(run: &RunRecord) -> Option<String> {
     });
     let [low, high] = [low, high].map(|more| format!("{:.0}", more * 100.0));
     let more = if low == high { high } else { format!("{low} to {high}") };
-    let which = arms_and_loads(&drifts);
+    let which = arms_and_loads(run, &drifts);
     (!drifts.is_empty()).then(|| {
         format!(
             "the first block cost {more} % more CPU per request than the later ones on the same services, which were still warming up: {which}; a longer settle.max may help"
@@ -119,12 +122,12 @@ fn drifts(run: &RunRecord) -> Option<String> {
 }
 
 /// `agent under same-rate, spans-1; baseline under same-rate`.
-fn arms_and_loads(drifts: &[(String, &str, f64)]) -> String {
+fn arms_and_loads(run: &RunRecord, drifts: &[(String, &str, f64)]) -> String {
     let mut loads_of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (arm, load, _) in drifts {
         loads_of.entry(arm).or_default().push(load);
     }
-    let of_arm = |(arm, loads): (&str, Vec<&str>)| format!("{arm} under {}", loads.join(", "));
+    let of_arm = |(arm, loads): (&str, Vec<&str>)| format!("{arm} under {}", listed(run, &loads));
     loads_of.into_iter().map(of_arm).collect::<Vec<_>>().join("; ")
 }
 
@@ -147,26 +150,58 @@ fn started_once(run: &RunRecord) -> Option<String> {
     })
 }
 
-/// Loads of which variants have few valid trials, those with the same numbers together.
-fn few_blocks(loads: &[LoadFindings]) -> Vec<String> {
-    let mut alike: Vec<(Vec<String>, Vec<&str>)> = Vec::new();
-    for load in loads {
-        let few = load.variants.iter().filter(|variant| variant.trials < ENOUGH_BLOCKS);
-        let few: Vec<String> =
-            few.map(|variant| format!("{} {}", variant.variant, variant.trials)).collect();
-        match alike.iter_mut().find(|(known, _)| *known == few) {
-            Some((_, names)) => names.push(&load.name),
-            None => alike.push((few, vec![&load.name])),
+/// A server that stands in for the one that was asked for costs what it costs.
+fn stand_in(run: &RunRecord) -> Option<String> {
+    let server = summary::database(run).filter(|server| server.contains(STAND_IN))?;
+    Some(format!(
+        "the database is {server}: a request costs in it what it would not cost in MongoDB, so the share of the throughput that a variant takes would be another; CPU per request of services and proxies is their own"
+    ))
+}
+
+/// Loads of which variants have few valid trials, in one sentence: how many at the fewest and at the most.
+fn few_blocks(run: &RunRecord, loads: &[LoadFindings]) -> Option<String> {
+    let is_few = |variant: &&VariantLoad| variant.trials < ENOUGH_BLOCKS;
+    let mut names: Vec<&str> = Vec::new();
+    let mut few: Vec<(&str, usize, usize)> = Vec::new();
+    for load in loads.iter().filter(|load| load.variants.iter().any(|v| is_few(&v))) {
+        names.push(&load.name);
+        for VariantLoad { variant, trials, .. } in load.variants.iter().filter(is_few) {
+            match few.iter_mut().find(|(known, ..)| known == variant) {
+                Some((_, low, high)) => (*low, *high) = ((*low).min(*trials), (*high).max(*trials)),
+                None => few.push((variant, *trials, *trials)),
+            }
         }
     }
-    let sentence = |(few, names): (Vec<String>, Vec<&str>)| {
+    let range = |(variant, low, high): &(&str, usize, usize)| match low == high {
+        true => format!("{variant} {low}"),
+        false => format!("{variant} {low} to {high}"),
+    };
+    let few: Vec<String> = few.iter().map(range).collect();
+    (!few.is_empty()).then(|| {
         format!(
             "{}: valid trials: {}; below {ENOUGH_BLOCKS} blocks intervals are wide",
-            names.join(", "),
+            listed(run, &names),
             few.join(", ")
         )
+    })
+}
+
+/// The loads' names; where all cells of a larger sweep are among them, its name instead of theirs.
+fn listed(run: &RunRecord, names: &[&str]) -> String {
+    let sweep_of = |name: &str| Some(run.plan.load(name)?.cell.as_ref()?.load.as_str());
+    let whole = |sweep: &&str| {
+        let of_sweep = run.plan.loads.iter().map(|load| load.name.as_str());
+        let cells: Vec<&str> = of_sweep.filter(|name| sweep_of(name) == Some(*sweep)).collect();
+        let are_all = cells.iter().all(|cell| names.contains(cell));
+        (are_all && cells.len() > MOST_CELLS).then_some(cells.len())
     };
-    alike.into_iter().filter(|(few, _)| !few.is_empty()).map(sentence).collect()
+    let named = names.iter().map(|name| {
+        let sweep = sweep_of(name).and_then(|sweep| Some((sweep, whole(&sweep)?)));
+        sweep.map_or_else(|| (*name).to_owned(), |(sweep, cells)| format!("{sweep} (all {cells})"))
+    });
+    let mut once: Vec<String> = named.collect();
+    once.dedup();
+    once.join(", ")
 }
 
 /// Loads of so few requests that their 99th percentile is about the slowest of them.
@@ -187,7 +222,7 @@ fn few_requests(run: &RunRecord, loads: &[LoadFindings]) -> Option<String> {
     let names: Vec<&str> = few.iter().map(|(name, _)| *name).collect();
     Some(format!(
         "{}: p99 rests on fewer than {ENOUGH_BEYOND:.0} requests beyond it in all blocks of a variant, at the fewest on {}: it is about the slowest request, and its interval is wide; a longer duration helps",
-        names.join(", "),
+        listed(run, &names),
         fewest.ceil()
     ))
 }
@@ -355,7 +390,7 @@ fn uncounted(run: &RunRecord, variant: &str) -> Option<String> {
     (!silent.is_empty()).then(|| {
         format!(
             "{variant}: whether spans were dropped is not known under {}: the load does not say how many a request leaves (`spans:`)",
-            silent.join(", ")
+            listed(run, &silent)
         )
     })
 }

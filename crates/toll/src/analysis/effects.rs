@@ -9,11 +9,12 @@ use super::merged::{self, Merged};
 use crate::plan::Arm;
 use crate::store::TrialRecord;
 
-/// The metrics that are compared in a view, in the order of the report.
+/// The metrics that are compared in a view, in the order of the report; that of the data plane alone where it is
+/// asked for: `mesh`.
 ///
 /// At an equal arrival rate throughput is a check, not an effect; flat out it is the point.
-pub fn compared(view: View) -> &'static [Metric] {
-    match view {
+pub fn compared(view: View, mesh: bool) -> impl Iterator<Item = Metric> {
+    let metrics: &[Metric] = match view {
         View::EqualRate => &[
             Metric::LatencyP50,
             Metric::LatencyP90,
@@ -22,6 +23,7 @@ pub fn compared(view: View) -> &'static [Metric] {
             Metric::LatencyMean,
             Metric::CpuPerRequest,
             Metric::ApplicationCpuPerRequest,
+            Metric::MeshCpuPerRequest,
             Metric::Memory,
         ],
         View::FlatOut | View::Users => &[
@@ -33,9 +35,11 @@ pub fn compared(view: View) -> &'static [Metric] {
             Metric::Throughput,
             Metric::CpuPerRequest,
             Metric::ApplicationCpuPerRequest,
+            Metric::MeshCpuPerRequest,
             Metric::Memory,
         ],
-    }
+    };
+    metrics.iter().copied().filter(move |metric| mesh || *metric != Metric::MeshCpuPerRequest)
 }
 
 /// A variant's trials among `trials`, those of the baseline's second run left out.
@@ -103,9 +107,9 @@ fn percentile(metric: Metric) -> Option<f64> {
 }
 
 /// Every metric that the trials show, over blocks: percentiles of all blocks merged, else means of the blocks'. A single
-/// trial has no interval: both ends are its value, and `blocks` is 1.
-pub fn over_blocks(trials: &[&TrialRecord]) -> Vec<(Metric, Estimate)> {
-    const ALL: [Metric; 9] = [
+/// trial has no interval: both ends are its value, and `blocks` is 1. That of the data plane alone as in [`compared`].
+pub fn over_blocks(trials: &[&TrialRecord], mesh: bool) -> Vec<(Metric, Estimate)> {
+    const ALL: [Metric; 10] = [
         Metric::LatencyP50,
         Metric::LatencyP90,
         Metric::LatencyP95,
@@ -113,6 +117,7 @@ pub fn over_blocks(trials: &[&TrialRecord]) -> Vec<(Metric, Estimate)> {
         Metric::LatencyMean,
         Metric::CpuPerRequest,
         Metric::ApplicationCpuPerRequest,
+        Metric::MeshCpuPerRequest,
         Metric::Throughput,
         Metric::Memory,
     ];
@@ -121,7 +126,8 @@ pub fn over_blocks(trials: &[&TrialRecord]) -> Vec<(Metric, Estimate)> {
         Some(quantile) => latency.as_ref()?.quantile(quantile).estimate(),
         None => mean_observed(trials, |trial| observe(trial, metric)),
     };
-    ALL.into_iter().filter_map(|metric| Some((metric, over_blocks(metric)?))).collect()
+    let metrics = ALL.into_iter().filter(|metric| mesh || *metric != Metric::MeshCpuPerRequest);
+    metrics.filter_map(|metric| Some((metric, over_blocks(metric)?))).collect()
 }
 
 /// The mean over trials of any number that a trial shows.

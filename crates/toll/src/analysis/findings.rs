@@ -283,8 +283,8 @@ pub struct CurvePoint {
 pub struct ComponentCost {
     /// `client`, `client sidecar`, `nginx (90 pods)`, `nginx sidecars (90)`, `load generator`, `unattributed`, ...
     pub component: String,
-    /// Which group it belongs to: `application`, `sidecar`, `node_proxy`, `waypoint`, `gateway`, `database`,
-    /// `collector`, `load_generator`, `harness`, `unattributed`.
+    /// Which group it belongs to: `application`, `sidecar`, `node_proxy`, `waypoint`, `gateway`, `egress_gateway`,
+    /// `sni_proxy`, `database`, `collector`, `load_generator`, `harness`, `unattributed`.
     pub role: String,
     /// Mean over blocks: microseconds per request, or thousandths of a core.
     pub cost: Estimate,
@@ -432,10 +432,12 @@ pub struct ResourceRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceGroup {
-    /// Gateways.
+    /// Gateways through which traffic comes in.
     Gateway,
     /// Services and databases with their sidecars.
     Application,
+    /// The gateway through which traffic leaves the mesh, its SNI proxy with it.
+    Egress,
     /// Node proxies and waypoints.
     NodeProxies,
     /// The control plane; the local lab has none.
@@ -730,8 +732,8 @@ pub struct SidecarCost {
 pub struct Attribution {
     /// The variant, held against the baseline.
     pub variant: String,
-    /// Every component of either arm: gateway, application, sidecars, node proxies, waypoint, database, then what is
-    /// not counted.
+    /// Every component of either arm: gateway, application, sidecars, egress gateway and its SNI proxy, node proxies,
+    /// waypoint, database, then what is not counted.
     pub parts: Vec<AttributedCost>,
     /// The same summed up by role; only roles with several components.
     pub subtotals: Vec<AttributedCost>,
@@ -765,7 +767,8 @@ pub struct PodRow {
     pub pod: String,
     /// Its group (namespace); empty for a total.
     pub group: String,
-    /// `application`, `database`, `node_proxy`, `waypoint`, `gateway`, or `total` for all pods but the gateways.
+    /// `application`, `database`, `node_proxy`, `waypoint`, `egress_gateway` (with its SNI proxy), `gateway`, or `total`
+    /// for all pods but the ingress gateways.
     pub role: String,
     /// One a variant that has the pod, the baseline first.
     pub uses: Vec<PodUse>,

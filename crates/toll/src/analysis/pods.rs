@@ -70,6 +70,9 @@ fn order(plan: &Plan, group: &str) -> usize {
     services.position(|service| service.group == group).unwrap_or(usize::MAX)
 }
 
+/// Proxies that are counted in the pod of something else.
+const IN_PODS_OF_OTHERS: [&str; 2] = ["sidecar", "sni_proxy"];
+
 /// Every pod that used something, with its role, in the order of the samples.
 fn pods(arms: &[Arms<'_>]) -> Vec<(String, &'static str)> {
     let mut pods: Vec<(String, &'static str)> = Vec::new();
@@ -77,7 +80,8 @@ fn pods(arms: &[Arms<'_>]) -> Vec<(String, &'static str)> {
         arms.iter().flat_map(|(_, trials)| trials).filter_map(|t| CpuAccount::measured(t));
     for (owner, _) in accounts.flat_map(|account| account.by_owner) {
         let Some(pod) = owner.pod() else { continue };
-        if owner.role() != "sidecar" && !pods.iter().any(|(known, _)| known == pod) {
+        let is_guest = IN_PODS_OF_OTHERS.contains(&owner.role());
+        if !is_guest && !pods.iter().any(|(known, _)| known == pod) {
             pods.push((pod.into(), owner.role()));
         }
     }

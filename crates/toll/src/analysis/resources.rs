@@ -17,8 +17,12 @@ const MIB: f64 = 1024.0 * 1024.0;
 /// CPU is not read over less: the clocks of many components are not read at one instant.
 const LEAST_INTERVAL_NS: u64 = 1_000_000_000;
 /// The groups that the local lab can have.
-const GROUPS: [ResourceGroup; 3] =
-    [ResourceGroup::Gateway, ResourceGroup::Application, ResourceGroup::NodeProxies];
+const GROUPS: [ResourceGroup; 4] = [
+    ResourceGroup::Gateway,
+    ResourceGroup::Application,
+    ResourceGroup::Egress,
+    ResourceGroup::NodeProxies,
+];
 
 /// One row a group that any variant has, the control plane where there is a mesh, then the sums. `arms` has the
 /// baseline first.
@@ -46,9 +50,8 @@ fn group_of(owner: &Owner) -> Option<ResourceGroup> {
     match role {
         Role::Gateway => Some(ResourceGroup::Gateway),
         Role::Application | Role::Sidecar | Role::Database => Some(ResourceGroup::Application),
-        Role::NodeProxy | Role::Waypoint | Role::EgressGateway | Role::SniProxy => {
-            Some(ResourceGroup::NodeProxies)
-        }
+        Role::EgressGateway | Role::SniProxy => Some(ResourceGroup::Egress),
+        Role::NodeProxy | Role::Waypoint => Some(ResourceGroup::NodeProxies),
         Role::Collector | Role::LoadGenerator | Role::Harness => None,
     }
 }

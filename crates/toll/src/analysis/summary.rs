@@ -1,6 +1,6 @@
 //! The parts of the findings: per load, per variant, per trial.
 
-use toll_lab::{Program, Spans};
+use toll_lab::{AirlineDatabase, DatabaseServer, Deployment, Egress, Program, Spans};
 use toll_load::Stop;
 
 use super::accounts::{self, CpuAccount, Owner};
@@ -32,7 +32,7 @@ pub fn load_findings(run: &RunRecord, load: &PlannedLoad, valid: &[&TrialRecord]
         .map(|(name, trials)| variant_load(run, load, name, &trials))
         .collect();
     let arms: Vec<Arms<'_>> = names.iter().map(|name| (*name, trials(name, false))).collect();
-    let floors = floors(load, &trials(baseline, false), &trials(baseline, true));
+    let floors = floors(run, load, &trials(baseline, false), &trials(baseline, true));
     let of_load = reference::OfLoad { load: &load.name, baseline, cores: run.host.cores };
     LoadFindings {
         name: load.name.clone(),
@@ -81,9 +81,26 @@ fn between(run: &RunRecord, arms: &[Arms<'_>], floors: &Floors) -> Vec<Effect> {
 /// Of each metric, the largest difference that the A/A pair leaves possible.
 type Floors = Vec<(Metric, Option<f64>)>;
 
-fn floors(load: &PlannedLoad, baseline: &[&TrialRecord], again: &[&TrialRecord]) -> Floors {
+fn floors(
+    run: &RunRecord,
+    load: &PlannedLoad,
+    baseline: &[&TrialRecord],
+    again: &[&TrialRecord],
+) -> Floors {
     let pair = Versus::new(baseline, again);
-    effects::compared(view(load)).iter().map(|m| (*m, pair.noise_floor(*m))).collect()
+    let metrics = effects::compared(view(load), is_of_data_planes(&run.plan, load));
+    metrics.map(|metric| (metric, pair.noise_floor(metric))).collect()
+}
+
+/// Whether the load is there to tell data planes apart, by what they cost alone: on a staircase of clients, and where
+/// variants differ by the way on which traffic leaves the mesh. Elsewhere all CPU per request says it, and who pays
+/// for it.
+fn is_of_data_planes(plan: &Plan, load: &PlannedLoad) -> bool {
+    let is_staircase = load.cell.as_ref().is_some_and(|cell| cell.connections.is_some());
+    let chooses = |deployment: &Deployment| {
+        deployment.data_plane.egress().is_some_and(|egress| *egress != Egress::Sidecar)
+    };
+    is_staircase || plan.ready().any(|(_, deployment)| chooses(deployment))
 }
 
 fn held_against(
@@ -179,7 +196,7 @@ fn variant_load(
     VariantLoad {
         variant: name.into(),
         trials: trials.len(),
-        metrics: effects::over_blocks(trials),
+        metrics: effects::over_blocks(trials, is_of_data_planes(&run.plan, load)),
         latency_curve: latency::curve(&histograms),
         hey: (view(load) == View::FlatOut).then(|| hey::of_trials(trials)).flatten(),
         vegeta: (view(load) == View::EqualRate).then(|| vegeta::of_trials(trials)).flatten(),
@@ -407,6 +424,40 @@ fn work(plan: &Plan) -> Option<String> {
     (!burned.is_empty()).then(|| burned.join(", "))
 }
 
+/// Label in the manifest of the database server that ran outside of the mesh.
+const DATABASE: &str = "database";
+/// What runs where there is no `mongod`.
+pub const STAND_IN: &str = "mongo-java-server";
+
+/// The server of the airline's database, by what the machine's facts say of it: `PostgreSQL 17.2 (...)`.
+pub fn database(run: &RunRecord) -> Option<String> {
+    let facts = &run.host.facts;
+    let labelled = |label: &str| facts.iter().find(|(known, _)| known == label);
+    if let Some((_, known)) = labelled(DATABASE) {
+        return Some(known.clone());
+    }
+    let said = |(label, value): &(String, String)| format!("{label} {value}");
+    let is_stand_in = |fact: &&(String, String)| said(fact).contains(STAND_IN);
+    match server(&run.plan)? {
+        DatabaseServer::Postgres => labelled("PostgreSQL").map(said),
+        DatabaseServer::MongoDb => match facts.iter().find(is_stand_in) {
+            Some((_, value)) if value.contains(STAND_IN) => {
+                Some(format!("{value}, a stand-in for MongoDB"))
+            }
+            Some(fact) => Some(format!("{}, a stand-in for MongoDB", said(fact))),
+            None => labelled("mongod").map(said),
+        },
+    }
+}
+
+fn server(plan: &Plan) -> Option<DatabaseServer> {
+    let mut services = plan.ready().flat_map(|(_, deployment)| &deployment.services);
+    services.find_map(|service| match service.program {
+        Program::AirlineDatabase(AirlineDatabase { server, .. }) => Some(server),
+        _ => None,
+    })
+}
+
 fn bring_up(bring_up: BringUp) -> &'static str {
     match bring_up {
         BringUp::Trial => "for each trial",
@@ -418,6 +469,9 @@ fn bring_up(bring_up: BringUp) -> &'static str {
 /// What the machine and the run were.
 pub fn manifest(run: &RunRecord) -> Vec<(String, String)> {
     let mut manifest = run.host.facts.clone();
+    if !manifest.iter().any(|(label, _)| label == DATABASE) {
+        manifest.extend(database(run).map(|server| (DATABASE.into(), server)));
+    }
     manifest.push(("profile".into(), run.plan.profile.clone()));
     manifest.extend(run.plan.runtime.clone().map(|runtime| ("runtime".into(), runtime)));
     manifest.extend(work(&run.plan).map(|work| ("work".into(), work)));

@@ -2,6 +2,7 @@
 
 mod agent;
 mod chain;
+mod egress;
 mod sweep;
 
 use toll_lab::{

@@ -120,6 +120,7 @@ fn group_title(group: ResourceGroup) -> &'static str {
     match group {
         ResourceGroup::Gateway => "gateway",
         ResourceGroup::Application => "application",
+        ResourceGroup::Egress => "egress gateway",
         ResourceGroup::NodeProxies => "node proxies",
         ResourceGroup::Control => "control plane",
         ResourceGroup::Total => "total, at one instant",

@@ -1,0 +1,208 @@
+//! Findings of a made-up study of the way out of the mesh: who pays, who is compared with whom, what is said of it.
+
+use super::super::findings;
+use super::super::findings::{Findings, LoadFindings, Metric, ResourceGroup};
+use crate::analysis::fixture::replicas::ambient_replicas;
+use crate::analysis::fixture::staircase::{Shape, Truth, egress_gateway, run};
+use crate::store::RunRecord;
+
+/// A run in which nothing scatters.
+fn exact() -> RunRecord {
+    run(&Shape { scatter: 0.0, ..Shape::SMALL })
+}
+
+fn step<'a>(of: &'a Findings, name: &str) -> &'a LoadFindings {
+    of.loads.iter().find(|load| load.name == name).expect("the step was run")
+}
+
+fn said<'a>(of: &'a Findings, words: &str) -> Vec<&'a String> {
+    of.warnings.iter().filter(|warning| warning.contains(words)).collect()
+}
+
+mod comparisons {
+    use super::*;
+
+    #[test]
+    fn under_each_step_a_variant_is_held_against_the_one_before_it() {
+        let found = findings(&exact());
+        let mut pairs: Vec<(&str, &str)> = step(&found, "clients-20")
+            .between
+            .iter()
+            .map(|e| (e.variant.as_str(), e.against.as_deref().unwrap()))
+            .collect();
+        pairs.dedup();
+        let expected =
+            [("gateway", "sidecar"), ("gateway-mtls", "gateway"), ("gateway-sni", "gateway-mtls")];
+        assert_eq!(pairs, expected);
+    }
+
+    #[test]
+    fn the_data_plane_alone_is_compared_where_there_is_one() {
+        let found = findings(&exact());
+        let load = step(&found, "clients-20");
+        let of_mesh = |variant: &str| {
+            let mut effects = load.effects.iter().filter(|e| e.variant == variant);
+            effects.find(|e| e.metric == Metric::MeshCpuPerRequest)
+        };
+        let sidecar = of_mesh("sidecar").unwrap();
+        assert!((sidecar.difference.value - 60.0).abs() < 0.1, "{sidecar:?}");
+        assert!((sidecar.ratio.value - 1.25).abs() < 0.001, "{sidecar:?}");
+        // Of nothing there is no ratio.
+        assert!(of_mesh("none").is_none());
+        for variant in &load.variants {
+            let seen = variant.metrics.iter().find(|(m, _)| *m == Metric::MeshCpuPerRequest);
+            assert_eq!(seen.is_some(), variant.variant != "none");
+        }
+    }
+
+    #[test]
+    fn studies_whose_traffic_stays_in_the_mesh_have_no_further_row() {
+        let is_of_mesh = |metric: Metric| metric == Metric::MeshCpuPerRequest;
+        for run in [ambient_replicas(), crate::analysis::fixture::customer_360()] {
+            for load in findings(&run).loads {
+                assert!(!load.effects.iter().any(|e| is_of_mesh(e.metric)));
+                let variants = load.variants.iter();
+                assert!(!variants.flat_map(|v| &v.metrics).any(|(m, _)| is_of_mesh(*m)));
+            }
+        }
+    }
+}
+
+mod payers {
+    use super::*;
+
+    #[test]
+    fn gateway_and_sni_proxy_stand_between_sidecars_and_database() {
+        let found = findings(&exact());
+        let attribution = &step(&found, "clients-20").attribution;
+        let sni = attribution.iter().find(|a| a.variant == "gateway-sni").unwrap();
+        let mut roles: Vec<&str> = sni.parts.iter().map(|part| part.role.as_str()).collect();
+        roles.dedup();
+        let expected = [
+            "application",
+            "sidecar",
+            "egress_gateway",
+            "sni_proxy",
+            "database",
+            "unattributed",
+            "load_generator",
+            "harness",
+        ];
+        assert_eq!(roles, expected);
+        let part = |component: &str| {
+            let of = sni.parts.iter().find(|part| part.component == component).unwrap();
+            (of.baseline, of.value.unwrap().round(), of.change.value.round())
+        };
+        assert_eq!(part("egress gateway"), (None, 90.0, 90.0));
+        assert_eq!(part("egress SNI proxy"), (None, 45.0, 45.0));
+        let subtotals: Vec<&str> = sni.subtotals.iter().map(|s| s.component.as_str()).collect();
+        assert_eq!(subtotals, ["application", "sidecar"]);
+    }
+
+    #[test]
+    fn the_pod_of_the_gateway_has_what_its_sni_proxy_uses() {
+        let found = findings(&exact());
+        let pods = &step(&found, "clients-20").top_pods;
+        let egress = pods.iter().find(|row| row.pod == "egress").unwrap();
+        assert_eq!(egress.role, "egress_gateway");
+        let of = |variant: &str| {
+            let used = egress.uses.iter().find(|of| of.variant == variant).unwrap();
+            used.memory_mib.map(|memory| (memory.mean.value * 10.0).round() / 10.0)
+        };
+        assert_eq!([of("gateway"), of("gateway-sni")], [Some(50.4), Some(58.8)]);
+        assert_eq!(pods.iter().filter(|row| row.pod == "egress").count(), 1);
+        assert_eq!(pods.last().unwrap().role, "total");
+    }
+
+    #[test]
+    fn a_platform_pays_for_the_gateway_as_a_group_of_its_own() {
+        let found = findings(&exact());
+        let load = step(&found, "clients-20");
+        let groups: Vec<ResourceGroup> = load.resources.iter().map(|row| row.group).collect();
+        let expected = [
+            ResourceGroup::Application,
+            ResourceGroup::Egress,
+            ResourceGroup::Control,
+            ResourceGroup::Total,
+            ResourceGroup::ColumnSums,
+        ];
+        assert_eq!(groups, expected);
+        let per_s = Truth::of("gateway-sni").per_s(20);
+        let used = load.resources[1].uses.iter().find(|of| of.variant == "gateway-sni").unwrap();
+        let millicores = used.cpu_millicores.unwrap().mean.value;
+        assert!((millicores / (135.0 * per_s / 1e3) - 1.0).abs() < 0.01, "{millicores}");
+    }
+
+    #[test]
+    fn the_pod_of_the_gateway_is_one_for_kubectl_top() {
+        let found = findings(&exact());
+        let totals = &step(&found, "clients-20").top_totals;
+        let pods = |variant: &str| totals.iter().find(|t| t.variant == variant).unwrap().pods;
+        assert_eq!(["none", "bypass", "gateway", "gateway-sni"].map(pods), [5, 5, 6, 6]);
+    }
+}
+
+mod caveats {
+    use super::*;
+
+    #[test]
+    fn many_steps_with_few_blocks_are_one_sentence() {
+        let mut run = egress_gateway();
+        run.trials.retain(|t| t.trial.block < 4);
+        for trial in run.trials.iter_mut().filter(|t| t.trial.arm.variant == "gateway") {
+            if trial.trial.load == "clients-30" {
+                trial.verdict.invalid = vec!["crashed".into()];
+                break;
+            }
+        }
+        let found = findings(&run);
+        let [told] = said(&found, "below 5 blocks")[..] else { panic!("{:?}", found.warnings) };
+        let expected =
+            "clients (all 8): valid trials: bypass 3, none 3, sidecar 3, gateway 2 to 3,";
+        assert!(told.starts_with(expected), "{told}");
+    }
+
+    #[test]
+    fn steps_that_are_not_all_keep_their_names() {
+        let mut run = egress_gateway();
+        run.trials.retain(|t| t.trial.block < 4 || t.trial.load != "clients-30");
+        let found = findings(&run);
+        let [told] = said(&found, "below 5 blocks")[..] else { panic!("{:?}", found.warnings) };
+        assert!(told.starts_with("clients-30: valid trials: "), "{told}");
+    }
+
+    #[test]
+    fn a_run_with_all_its_blocks_says_nothing_for_each_step() {
+        let found = findings(&egress_gateway());
+        let of_steps = said(&found, "clients-");
+        assert!(of_steps.is_empty(), "{of_steps:?}");
+    }
+
+    #[test]
+    fn a_stand_in_for_the_database_is_no_mongodb() {
+        let found = findings(&exact());
+        let server = "mongo-java-server 1.47.0 (made up for tests), a stand-in for MongoDB";
+        assert!(found.manifest.contains(&("database".into(), server.into())));
+        let [told] = said(&found, "stand-in")[..] else { panic!("{:?}", found.warnings) };
+        assert!(told.starts_with(&format!("the database is {server}: ")), "{told}");
+    }
+
+    #[test]
+    fn a_database_that_stands_in_for_none_needs_no_caveat() {
+        let mut run = exact();
+        run.host.facts[1] = ("mongod".into(), "7.0.14 (sha256 0, PATH)".into());
+        let found = findings(&run);
+        let server = "mongod 7.0.14 (sha256 0, PATH)";
+        assert!(found.manifest.contains(&("database".into(), server.into())));
+        assert!(said(&found, "stand-in").is_empty());
+    }
+
+    #[test]
+    fn what_the_lab_says_of_the_database_is_taken_as_it_is() {
+        let mut run = exact();
+        run.host.facts.push(("database".into(), "PostgreSQL 17.2".into()));
+        let manifest = findings(&run).manifest;
+        let of_database = manifest.iter().filter(|(label, _)| label == "database");
+        assert_eq!(of_database.map(|(_, v)| v.as_str()).collect::<Vec<_>>(), ["PostgreSQL 17.2"]);
+    }
+}
