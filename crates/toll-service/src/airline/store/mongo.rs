@@ -14,9 +14,7 @@ use mongodb::bson::{
 use mongodb::error::{Error, ErrorKind, WriteFailure};
 use mongodb::event::EventHandler;
 use mongodb::event::sdam::SdamEvent;
-use mongodb::options::{
-    ClientOptions, IndexOptions, ServerAddress, ServerMonitoringMode, Tls, TlsOptions,
-};
+use mongodb::options::{ClientOptions, ServerAddress, ServerMonitoringMode, Tls, TlsOptions};
 use mongodb::{Client, Collection, Database, IndexModel};
 use serde::{Deserialize, Serialize};
 
@@ -159,14 +157,13 @@ impl Mongo {
     pub(super) async fn fill(&self, inventory: Inventory) -> Result<(), Cause> {
         let Inventory { flights, seats, customers } = inventory;
         self.database.drop().await.map_err(|error| self.cause(&error))?;
-        for (collection, keys, unique) in [
-            (&self.flights, doc! { "number": 1 }, true),
-            (&self.flights, doc! { "from": 1, "to": 1, "number": 1 }, false),
-            (&self.customers, doc! { "number": 1 }, true),
-            (&self.bookings, doc! { "customer": 1, "_id": -1 }, false),
+        for (collection, keys) in [
+            (&self.flights, doc! { "number": 1 }),
+            (&self.flights, doc! { "from": 1, "to": 1, "number": 1 }),
+            (&self.customers, doc! { "number": 1 }),
+            (&self.bookings, doc! { "customer": 1, "_id": -1 }),
         ] {
-            let options = IndexOptions::builder().unique(unique).build();
-            let index = IndexModel::builder().keys(keys).options(options).build();
+            let index = IndexModel::builder().keys(keys).build();
             collection.create_index(index).await.map_err(|error| self.cause(&error))?;
         }
         self.insert(&self.flights, (0..flights).map(|number| inventory::flight(number, seats)))
