@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use hyper::header::HeaderValue;
 use hyper::http::uri::Authority;
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, Error as _};
 
 use crate::config;
 
 /// A part of the airline.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, serde::Deserialize)]
 #[serde(try_from = "Written")]
 pub(crate) struct Config {
     /// Name of the service in the application graph.
@@ -47,7 +47,7 @@ impl<D> Role<D> {
 }
 
 /// The parts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Part {
     Web,
@@ -57,7 +57,7 @@ enum Part {
 }
 
 /// An external database that is spoken to over TLS and demands a certificate.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Database {
     /// Name of the database server in the application graph.
@@ -81,7 +81,7 @@ pub(crate) struct Database {
 }
 
 /// The databases that the airline can use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
     /// MongoDB, or a server of its wire protocol.
@@ -93,7 +93,7 @@ pub(super) enum Kind {
 /// The database, and what is to be in it at first.
 ///
 /// `deny_unknown_fields` cannot look into what is flattened; what is missing is still refused.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, serde::Deserialize)]
 pub(crate) struct Stand {
     pub(super) database: Database,
     #[serde(flatten)]
@@ -101,22 +101,33 @@ pub(crate) struct Stand {
 }
 
 /// The database alone; what else is in the file is left unread.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, serde::Deserialize)]
 pub(super) struct Looked {
     pub(super) database: Database,
 }
 
 /// How much the airline begins with.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, serde::Deserialize)]
 pub(super) struct Inventory {
+    #[serde(deserialize_with = "some")]
     pub(super) flights: i32,
     /// Of each flight.
+    #[serde(deserialize_with = "some")]
     pub(super) seats: i32,
+    #[serde(deserialize_with = "some")]
     pub(super) customers: i32,
 }
 
+fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error> {
+    let number = i32::deserialize(deserializer)?;
+    if number < 1 {
+        return Err(D::Error::custom("an airline has at least one flight, seat and customer"));
+    }
+    Ok(number)
+}
+
 /// A configuration as written.
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     name: String,
@@ -126,7 +137,7 @@ struct Written {
     airline: Airline,
 }
 
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Call {
     service: String,
@@ -137,7 +148,7 @@ struct Call {
     host: HeaderValue,
 }
 
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Airline {
     part: Part,
@@ -250,6 +261,17 @@ mod tests {
         }
         let why = read("web", &["customers", "flights", "bookings"], true).unwrap_err();
         assert_eq!(why, "the part Web has no database");
+    }
+
+    #[test]
+    fn an_airline_without_flights_seats_or_customers_is_refused() {
+        for missing in ["flights", "seats", "customers"] {
+            let mut stand = json!({"flights": 1, "seats": 1, "customers": 1});
+            assert!(serde_json::from_value::<Inventory>(stand.clone()).is_ok());
+            stand[missing] = json!(0);
+            let why = serde_json::from_value::<Inventory>(stand).unwrap_err().to_string();
+            assert_eq!(why, "an airline has at least one flight, seat and customer");
+        }
     }
 
     #[test]
