@@ -1,9 +1,11 @@
 package io.toll.mongo.operations;
 
 import de.bwaldvogel.mongo.backend.memory.MemoryBackend;
+import de.bwaldvogel.mongo.backend.memory.MemoryDatabase;
 import de.bwaldvogel.mongo.bson.Document;
 import io.netty.channel.Channel;
 import io.toll.mongo.clients.Clients;
+import io.toll.mongo.indexes.IndexedDatabase;
 
 /** mongo-java-server's backend in memory; it counts what it is asked, and tells it in {@code serverStatus}. */
 public final class CountingBackend extends MemoryBackend {
@@ -15,6 +17,11 @@ public final class CountingBackend extends MemoryBackend {
         this.operations = operations;
         this.clients = clients;
         version(version);
+    }
+
+    @Override
+    public MemoryDatabase openOrCreateDatabase(String name) {
+        return new IndexedDatabase(name, getCursorRegistry());
     }
 
     /** All that current drivers ask comes through here. */
