@@ -90,20 +90,13 @@ fn routes(deployment: &Deployment, gateway: &EgressGateway, topology: &Topology)
     let_out.iter().filter_map(route).collect()
 }
 
-/// The socket for the lab comes first: nginx opens them in order, and who finds the port open finds it, too.
-///
-/// It closes idle connections as late as the gateway does, and has room for as many as that.
+/// The whole configuration: what it is run as, where it tells its counters, and what it is there for.
 fn config(files: &Files, at: &EgressAddresses, module: Option<&Path>, routes: &[Route]) -> String {
     let module =
         module.map(|path| format!("load_module {};\n", quoted_path(path))).unwrap_or_default();
-    let status = quoted(&format!("unix:{}", files.status.display()));
     let pid = quoted_path(&files.folder.join(format!("{}.pid", at.pod)));
-    let listen = SocketAddrV4::new(Ipv4Addr::LOCALHOST, at.sni_port);
-    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .map(|what| format!("    {what}_temp_path {};\n", quoted_path(&files.folder.join(what))))
-        .concat();
-    let routes: String =
-        routes.iter().map(|(name, to)| format!("        {} {to};\n", quoted(name))).collect();
+    // The socket for the lab comes first: nginx opens them in order, and who finds the port open finds it, too.
+    let (counters, stream) = (counters(files), stream(at, routes));
     format!(
         "{module}daemon off;
 master_process off;
@@ -117,7 +110,18 @@ events {{
     worker_connections 4096;
 }}
 
-http {{
+{counters}
+{stream}"
+    )
+}
+
+fn counters(files: &Files) -> String {
+    let status = quoted(&format!("unix:{}", files.status.display()));
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|what| format!("    {what}_temp_path {};\n", quoted_path(&files.folder.join(what))))
+        .concat();
+    format!(
+        "http {{
     access_log off;
 {temporary}
     server {{
@@ -127,8 +131,17 @@ http {{
         }}
     }}
 }}
+"
+    )
+}
 
-stream {{
+/// It gives up on connections and closes idle ones as late as the gateway does.
+fn stream(at: &EgressAddresses, routes: &[Route]) -> String {
+    let listen = SocketAddrV4::new(Ipv4Addr::LOCALHOST, at.sni_port);
+    let routes: String =
+        routes.iter().map(|(name, to)| format!("        {} {to};\n", quoted(name))).collect();
+    format!(
+        "stream {{
     access_log off;
     # A DNS name may have 253 characters.
     map_hash_bucket_size 512;

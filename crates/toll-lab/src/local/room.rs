@@ -9,7 +9,7 @@ use std::path::Path;
 use nix::sys::resource::{Resource, getrlimit};
 
 use super::ledger::Ledger;
-use super::topology::End;
+use super::topology::{self, End};
 use crate::LabError;
 use crate::data_plane::Topology;
 use crate::deployment::{Deployment, Program};
@@ -41,9 +41,10 @@ pub(super) struct Needs {
 impl Needs {
     /// Of a deployment whose pods have networks of their own: `ends`.
     pub(super) fn of(deployment: &Deployment, topology: &Topology, ends: &[End]) -> Self {
-        let sidecars = deployment.pods().into_iter().filter(|(_, service)| {
-            deployment.data_plane.has_sidecars() && service.program.takes_sidecar()
-        });
+        let sidecars = deployment
+            .pods()
+            .into_iter()
+            .filter(|(_, service)| topology::has_sidecar(deployment, service));
         let (pods, components) = (count(ends.len()), count(ends.len() + sidecars.count()));
         let toll = SPARE_FILES + FILES_OF_COMPONENT * components + pods;
         let node_proxy = match deployment.data_plane.ambient() {
