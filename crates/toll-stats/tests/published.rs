@@ -70,6 +70,14 @@ fn the_ratio_of_two_processors_is_the_geometric_mean() {
 }
 
 #[test]
+fn a_ratio_of_nine_tenths_is_a_change_of_a_tenth_downwards() {
+    let ratio = paired_ratio(&[10.0, 20.0], &[9.0, 18.0], Level::P95).unwrap();
+    let change = ratio.change_of_ratio();
+    assert!((change.value + 0.1).abs() < 1e-12 && (change.low + 0.1).abs() < 1e-12, "{change:?}");
+    assert_eq!((change.level, change.samples), (ratio.level, ratio.samples));
+}
+
+#[test]
 fn the_interval_of_a_ratio_is_students_on_the_logarithms() {
     let [baseline, treatment] = [DEXTRO, LAEVO].map(|drug| drug.map(f64::exp));
     let ratio = paired_ratio(&baseline, &treatment, Level::P95).unwrap();
