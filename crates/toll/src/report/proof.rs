@@ -10,8 +10,21 @@ use super::table::{Cell, Group, Piece, Section, Table, Tone, words};
 const KEY_CLAIMS: usize = 3;
 /// The same of a sweep, whose report is long as it is.
 const KEY_CLAIMS_OF_A_SWEEP: usize = 2;
-/// Words of the claims that sum the others up, on traversals, on a database's rows and its TLS: they are named first.
-const KEY_WORDS: [&str; 5] = ["crossed", "acknowledged", "written", "span", "end to end"];
+/// Words of the claims that sum the others up: by which way traffic left the mesh, whose TLS it was, traversals, a
+/// database's rows, spans. They are named first.
+const KEY_WORDS: [&str; 9] = [
+    "SNI proxy",
+    "without an identity of the mesh",
+    "is the egress gateway's",
+    "past every sidecar",
+    "end to end",
+    "crossed",
+    "acknowledged",
+    "written",
+    "span",
+];
+/// Of claims that the same cases make more are only counted.
+const MOST_ALIKE: usize = 6;
 
 /// Proof of path: how many trials are proven, and the claims behind it.
 pub(super) fn proof(findings: &Findings, detail: Detail) -> Section {
@@ -55,28 +68,63 @@ fn all_claims(proofs: &[ProofSummary]) -> Table {
     Table { columns, groups: proofs.iter().map(proof_group).collect() }
 }
 
-/// A row a claim, a column a variant: cases of one study share most of their claims.
+/// A row a claim, a column a variant: cases of one study share most of their claims, so how they differ is seen.
 fn side_by_side(proofs: &[ProofSummary]) -> Table {
-    let all = proofs.iter().flat_map(|proof| &proof.claims).map(|claim| claim.0.as_str());
-    let all = in_first_order(all);
-    let cell = |proof: &ProofSummary, claim: &str| match proof.claims.iter().find(|c| c.0 == claim)
-    {
-        Some((.., true)) => Cell::toned("yes", Tone::Same),
-        Some((.., false)) => Cell::toned("no", Tone::Worse),
-        None => Cell::toned("–", Tone::Quiet),
+    let row = |title: String, cells: Vec<Cell>| -> Vec<Cell> {
+        std::iter::once(title.into()).chain(cells).collect()
     };
-    let row = |title: &str, cells: Vec<Cell>| std::iter::once(title.into()).chain(cells).collect();
-    let proven =
-        proofs.iter().map(|proof| format!("{}\u{a0}of\u{a0}{}", proof.proven, proof.trials));
-    let mut rows = vec![row("trials proven", proven.map(Cell::from).collect())];
-    // What all cases claim stands first; what only some do shows how they differ.
-    let (of_all, of_some): (Vec<&str>, Vec<&str>) = all
-        .into_iter()
-        .partition(|claim| proofs.iter().all(|p| p.claims.iter().any(|c| c.0 == *claim)));
-    let of = |claim: &&str| row(claim, proofs.iter().map(|proof| cell(proof, claim)).collect());
-    rows.extend(of_all.iter().chain(&of_some).map(of));
+    let proven = proofs.iter().map(|of| format!("{}\u{a0}of\u{a0}{}", of.proven, of.trials));
+    let mut rows = vec![row("trials proven".into(), proven.map(Cell::from).collect())];
+    for (who, claims) in alike(proofs) {
+        let cells = |claim: &str| proofs.iter().map(|proof| holds(proof, claim)).collect();
+        let failed = claims.iter().filter(|claim| fails(proofs, claim)).count();
+        let shown = claims.len().min(MOST_ALIKE.max(failed));
+        rows.extend(claims[..shown].iter().map(|claim| row((*claim).to_owned(), cells(claim))));
+        let more = |has: &bool| if *has { Cell::toned("yes", Tone::Same) } else { absent() };
+        let rest = claims.len() - shown;
+        let title = format!("{rest} more, all below");
+        rows.extend((rest > 0).then(|| row(title, who.iter().map(more).collect())));
+    }
     let heads = proofs.iter().map(|proof| words(&proof.variant));
     Table::new(std::iter::once(words("claim")).chain(heads).collect(), rows)
+}
+
+/// Which of the cases make a claim, and the claims that just these make: those that fail, then those that lead.
+type Alike<'a> = (Vec<bool>, Vec<&'a str>);
+
+fn alike(proofs: &[ProofSummary]) -> Vec<Alike<'_>> {
+    let all = proofs.iter().flat_map(|proof| &proof.claims).map(|claim| claim.0.as_str());
+    let mut alike: Vec<Alike<'_>> = Vec::new();
+    for claim in in_first_order(all) {
+        let who: Vec<bool> =
+            proofs.iter().map(|proof| proof.claims.iter().any(|c| c.0 == claim)).collect();
+        match alike.iter_mut().find(|(of, _)| *of == who) {
+            Some((_, claims)) => claims.push(claim),
+            None => alike.push((who, vec![claim])),
+        }
+    }
+    for (_, claims) in &mut alike {
+        claims.sort_by_key(|claim| (!fails(proofs, claim), rank(claim)));
+    }
+    // What most cases claim stands first.
+    alike.sort_by_key(|(who, _)| std::cmp::Reverse(who.iter().filter(|has| **has).count()));
+    alike
+}
+
+fn fails(proofs: &[ProofSummary], claim: &str) -> bool {
+    proofs.iter().flat_map(|proof| &proof.claims).any(|(of, .., holds)| of == claim && !holds)
+}
+
+fn holds(proof: &ProofSummary, claim: &str) -> Cell {
+    match proof.claims.iter().find(|of| of.0 == claim) {
+        Some((.., true)) => Cell::toned("yes", Tone::Same),
+        Some((.., false)) => Cell::toned("no", Tone::Worse),
+        None => absent(),
+    }
+}
+
+fn absent() -> Cell {
+    Cell::toned("–", Tone::Quiet)
 }
 
 /// What arrived at the collector, a line a variant; none in a study without agents.
@@ -147,9 +195,12 @@ fn proof_title(proof: &ProofSummary) -> String {
 fn leading_claims(proof: &ProofSummary) -> Vec<&str> {
     let mut claims: Vec<&str> =
         proof.claims.iter().filter(|claim| claim.3).map(|claim| claim.0.as_str()).collect();
-    let rank = |claim: &str| KEY_WORDS.iter().position(|word| claim.contains(word));
-    claims.sort_by_key(|claim| rank(claim).unwrap_or(KEY_WORDS.len()));
+    claims.sort_by_key(|claim| rank(claim));
     claims
+}
+
+fn rank(claim: &str) -> usize {
+    KEY_WORDS.iter().position(|word| claim.contains(word)).unwrap_or(KEY_WORDS.len())
 }
 
 /// One line for a variant: its leading claims, or those that failed.

@@ -34,7 +34,7 @@ fn charts_of(all: &[Stairs<'_>], section: &Section, palette: &Palette) -> Markup
     html! {
         div.charts {
             @match part {
-                "throughput" => { @if let Some(chart) = charts::climb(stairs, palette) { (chart) } }
+                "throughput" => { @if let Some(chart) = charts::throughput_by_clients(stairs, palette) { (chart) } }
                 "response" => { @if let Some(chart) = charts::response(stairs, palette) { (chart) } }
                 _ => (cpu_charts(stairs, palette)),
             }
@@ -48,6 +48,7 @@ fn cpu_charts(stairs: &Stairs<'_>, palette: &Palette) -> Markup {
     html! {
         @if let Some(chart) = charts::data_plane(load, &variants, palette) { (chart) }
         @if let Some(chart) = charts::application(load, &variants, palette) { (chart) }
+        @if let Some(chart) = charts::data_plane_by_clients(stairs, palette) { (chart) }
     }
 }
 

@@ -2,10 +2,10 @@
 //! against the baseline and against the case before it. Decides nothing.
 
 use super::Stairs;
-use super::words::{as_change, is_clear, percents, several_clients};
+use super::words::{as_change, floor_aside, is_clear, microseconds, percents, several_clients};
 use crate::analysis::findings::{Estimate, StaircaseDifference, Verdict};
 use crate::report::content::in_first_order;
-use crate::report::figures::{Quantity, Scale};
+use crate::report::figures::{Scale, share};
 use crate::report::sweep::listed;
 use crate::report::wording::{blocks_aside, ends, interval, range};
 
@@ -78,16 +78,16 @@ fn told(difference: &StaircaseDifference) -> Option<String> {
                 size(percents(), change)
             ))
         }
-        Verdict::NoDifference { .. } => {
-            Some(format!("no less and no more than {against} ({})", interval(percents(), change)))
+        Verdict::NoDifference { bound } => {
+            Some(format!("as much as {against} within {}", share(*bound)))
         }
         Verdict::CannotTell { .. } => None,
     }
 }
 
-/// `sidecar (−1.2 to +0.4 %; run 6 more blocks)`.
+/// `sidecar (−1.2 to +0.4 %: the noise floor is 4.0 %; run 6 more blocks)`.
 fn unclear(difference: &StaircaseDifference) -> Option<String> {
-    let Verdict::CannotTell { more_blocks, .. } = difference.verdict else { return None };
+    let Verdict::CannotTell { floor, more_blocks } = difference.verdict else { return None };
     let change = as_change(difference.throughput_ratio);
     let range = match ends(change) {
         Some((low, high)) => {
@@ -95,7 +95,8 @@ fn unclear(difference: &StaircaseDifference) -> Option<String> {
         }
         None => "no interval".into(),
     };
-    Some(format!("{} ({range}{})", difference.against, blocks_aside(more_blocks)))
+    let (floor, more) = (floor_aside(floor), blocks_aside(more_blocks));
+    Some(format!("{} ({range}{floor}{more})", difference.against))
 }
 
 /// `a request takes 305 µs more CPU in the data plane than with bypass (296 to 314) and ...`.
@@ -103,8 +104,7 @@ fn cpu(differences: &[&StaircaseDifference]) -> Option<String> {
     let all: Vec<(&str, Estimate)> =
         differences.iter().filter_map(|d| Some((d.against.as_str(), d.mesh_cpu_us?))).collect();
     let (clear, unclear): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, of)| is_clear(*of));
-    let largest = clear.iter().map(|(_, of)| of.value.abs()).fold(0.0, f64::max);
-    let scale = Scale::of(Quantity::CpuTime, [largest]);
+    let scale = microseconds(clear.iter().map(|(_, of)| of.value));
     let told = clear.iter().enumerate().map(|(i, (against, of))| {
         let word = if of.value < 0.0 { "less" } else { "more" };
         let what = if i == 0 { " CPU in the data plane" } else { "" };

@@ -1,7 +1,7 @@
 //! What ran: the database, how much an answer carries, and what the variants are. Draws nothing.
 
 use super::Stairs;
-use crate::analysis::findings::{Findings, HeySummary};
+use crate::analysis::findings::Findings;
 use crate::report::content::section;
 use crate::report::figures::rounded;
 use crate::report::table::{Cell, Piece, Section, Tone};
@@ -27,12 +27,7 @@ fn database(findings: &Findings) -> Option<String> {
     Some(format!("The database is {server}."))
 }
 
-/// Bytes of all bodies by all answers.
 fn payload(stairs: &Stairs<'_>) -> Option<String> {
-    let summaries: Vec<&HeySummary> =
-        stairs.steps().flat_map(|load| &load.variants).filter_map(|v| v.hey.as_ref()).collect();
-    let bytes: u64 = summaries.iter().map(|hey| hey.body_bytes).sum();
-    let answers: u64 = summaries.iter().flat_map(|hey| &hey.statuses).map(|(_, count)| count).sum();
-    let mean = bytes as f64 / answers as f64;
-    (answers > 0).then(|| format!("An answer carries {} bytes on average.", rounded(mean)))
+    let mean = stairs.of.answer_bytes.filter(|bytes| bytes.is_finite())?;
+    Some(format!("An answer carries {} bytes on average.", rounded(mean)))
 }

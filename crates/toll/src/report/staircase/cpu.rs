@@ -1,11 +1,11 @@
 //! CPU of a request by who uses it: the data plane's proxies by role, and the application's services apart.
 
 use super::throughput::by_clients;
-use super::words::several_clients;
+use super::words::{microseconds, several_clients};
 use super::{Stairs, in_order};
 use crate::analysis::findings::{Estimate, Metric, VariantLoad};
 use crate::report::content::{Detail, in_first_order, section};
-use crate::report::figures::{Quantity, Scale};
+use crate::report::figures::Scale;
 use crate::report::parts::{self, Part, is_data_plane};
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::interval;
@@ -21,7 +21,7 @@ pub(super) fn cpu(stairs: &Stairs<'_>, detail: Detail) -> Option<Section> {
     let mut pieces = vec![Piece::Text(text), Piece::Table(by_role(&all, detail))];
     if detail == Detail::Full {
         pieces.push(Piece::Heading(stairs.title("Data plane by clients, µs a request")));
-        let table = by_clients(stairs, Quantity::CpuTime, Detail::Brief, |step| step.mesh_cpu_us);
+        let table = by_clients(stairs, microseconds, Detail::Brief, |step| step.mesh_cpu_us);
         pieces.push(Piece::Table(table));
     }
     Some(section(stairs.id("cpu"), stairs.title("CPU of a request"), pieces))
@@ -30,8 +30,7 @@ pub(super) fn cpu(stairs: &Stairs<'_>, detail: Detail) -> Option<Section> {
 fn by_role(all: &[&VariantLoad], detail: Detail) -> Table {
     let split: Vec<Vec<Part>> =
         all.iter().map(|v| parts::merged(parts::of_costs(&v.cpu_per_request))).collect();
-    // Microseconds throughout: the columns are those of the differences.
-    let scale = Scale::of(Quantity::Millicores, split.iter().flatten().map(|part| part.value));
+    let scale = microseconds(split.iter().flatten().map(|part| part.value));
     let sheet = Sheet { all, split, scale, detail };
     let mesh = sheet.roles(is_data_plane).into_iter();
     let others = sheet.sums("application's own", Metric::ApplicationCpuPerRequest).into_iter();

@@ -1,10 +1,10 @@
 //! What each case costs in one table: against the baseline, then against the case before it. Draws nothing.
 
 use super::Stairs;
-use super::words::{as_change, percents, signed_interval, verdict};
+use super::words::{as_change, microseconds, percents, signed_interval, verdict};
 use crate::analysis::findings::{Estimate, StaircaseDifference};
 use crate::report::content::{Detail, in_first_order, section};
-use crate::report::figures::{Quantity, Scale, ratio};
+use crate::report::figures::{Scale, ratio};
 use crate::report::table::{Cell, Column, Group, Piece, Section, Table, Tone, figures, words};
 
 /// A group for what each is held against; none without two variants.
@@ -52,9 +52,7 @@ struct Sheet {
 impl Sheet {
     fn of(stairs: &Stairs<'_>) -> Self {
         let scale = |part: fn(&StaircaseDifference) -> Option<Estimate>| {
-            // The largest sets the decimals: those of the smallest would be noise beside it.
-            let sizes = stairs.of.differences.iter().filter_map(part).map(|e| e.value.abs());
-            Scale::of(Quantity::Millicores, [sizes.fold(0.0, f64::max)])
+            microseconds(stairs.of.differences.iter().filter_map(part).map(|e| e.value))
         };
         Self {
             mesh: scale(|d| d.mesh_cpu_us),
@@ -108,6 +106,7 @@ impl Sheet {
         let said = verdict(of.verdict, of.throughput_ratio.value);
         match (self.detail, said.tone) {
             (Detail::Brief, Tone::Unknown) => Cell::toned("cannot tell", said.tone),
+            (Detail::Brief, Tone::Same) => Cell::toned("no difference", said.tone),
             _ => said,
         }
     }

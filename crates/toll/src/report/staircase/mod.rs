@@ -14,7 +14,7 @@ mod words;
 use crate::analysis::findings::{Findings, LoadFindings, Staircase, StaircaseStep, VariantLoad};
 
 use super::content::{self, Detail};
-use super::sweep::{Folded, Part, Sweep, cell_details, cells_introduction};
+use super::sweep::{Folded, Part, Sweep, cell_details, cells_introduction, uses};
 use super::table::Section;
 use super::{proof, reading, record};
 
@@ -115,7 +115,7 @@ pub(super) fn part_of<'s, 'a>(
 pub(super) fn brief(all: &[Stairs<'_>], findings: &Findings) -> Vec<Section> {
     let mut sections = shown(all, Detail::Brief);
     sections.extend(other_loads(all, findings).map(|i| content::load(findings, i, Detail::Brief)));
-    sections.extend(published::published(all, findings));
+    sections.extend(published::published(all, findings, Detail::Brief));
     sections.push(proof::proof(findings, Detail::Brief));
     sections.push(content::caveats(findings));
     sections
@@ -131,14 +131,14 @@ pub(super) fn full(
     // Right behind what ran.
     open.insert(1, content::caveats(findings));
     open.extend(other_loads(all, findings).map(|i| content::load(findings, i, Detail::Full)));
-    open.extend(published::published(all, findings));
+    open.extend(published::published(all, findings, Detail::Full));
     open.push(proof::proof(findings, Detail::Full));
     let sweep = Sweep::of(findings);
     open.extend(sweep.iter().map(|sweep| cells_introduction(sweep, detailed)));
     let mut parts: Vec<Part> = open.into_iter().map(Part::Open).collect();
-    let cells =
-        sweep.iter().flat_map(|sweep| detailed.iter().map(|load| cell_details(sweep, load)));
-    parts.extend(cells.map(Part::Folded));
+    let others = other_loads(all, findings).map(|i| who_pays(findings, i));
+    let cells = detailed.iter().filter_map(|load| Some(cell_details(sweep.as_ref()?, load)));
+    parts.extend(others.chain(cells).map(Part::Folded));
     let trials = [proof::claims(findings), record::trials(findings)].map(|section| {
         let (id, title) = (format!("{}-all", section.id), section.title.clone());
         Part::Folded(Folded { id, title, sections: vec![section] })
@@ -165,6 +165,16 @@ fn shown(all: &[Stairs<'_>], detail: Detail) -> Vec<Section> {
     };
     let first = all.first().map(application::application);
     first.into_iter().chain(all.iter().flat_map(of)).collect()
+}
+
+/// Who pays under a load that is no step, behind a title of its own: what it compares is open.
+fn who_pays(findings: &Findings, index: usize) -> Folded {
+    let load = &findings.loads[index];
+    Folded {
+        id: format!("cell-{}", index + 1),
+        title: format!("Who pays: {}", load.name),
+        sections: uses(findings, load),
+    }
 }
 
 /// Loads that are no step of a staircase.

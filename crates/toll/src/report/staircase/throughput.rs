@@ -17,7 +17,8 @@ pub(super) fn throughput(stairs: &Stairs<'_>, detail: Detail) -> Section {
             "Completed requests/s, means over blocks, and their intervals below; each client asks again when it is answered, so a slower variant is asked less."
         }
     };
-    let table = by_clients(stairs, Quantity::PerSecond, detail, |step| Some(step.throughput_per_s));
+    let scale = |values| Scale::of(Quantity::PerSecond, values);
+    let table = by_clients(stairs, scale, detail, |step| Some(step.throughput_per_s));
     let pieces = vec![Piece::Text(text.into()), Piece::Table(table)];
     section(stairs.id("throughput"), stairs.title("Throughput against clients"), pieces)
 }
@@ -25,13 +26,13 @@ pub(super) fn throughput(stairs: &Stairs<'_>, detail: Detail) -> Section {
 /// A row a number of clients, a column a variant.
 pub(super) fn by_clients(
     stairs: &Stairs<'_>,
-    quantity: Quantity,
+    scale: impl Fn(Vec<f64>) -> Scale,
     detail: Detail,
     of: impl Fn(&StaircaseStep) -> Option<Estimate>,
 ) -> Table {
     let variants = stairs.variants();
     let all = stairs.of.lines.iter().flat_map(|line| &line.steps).filter_map(&of);
-    let scale = Scale::of(quantity, all.map(|e| e.value));
+    let scale = scale(all.map(|e| e.value).collect());
     let row = |clients: u32, shown: &dyn Fn(Option<Estimate>) -> Cell, title: String| {
         let cell = |name: &&str| shown(stairs.step(name, clients).and_then(&of));
         std::iter::once(title.into()).chain(variants.iter().map(cell)).collect::<Vec<Cell>>()

@@ -2,7 +2,7 @@
 
 use super::words::{cell_name, quantity_of};
 use super::{Folded, Sweep, resources};
-use crate::analysis::findings::{Effect, LoadFindings, View};
+use crate::analysis::findings::{Effect, Findings, LoadFindings, View};
 use crate::report::content::{self, Detail, in_first_order, section, value_of};
 use crate::report::figures::{Scale, ratio};
 use crate::report::table::{Cell, Group, Piece, Section, Table, figures, words};
@@ -30,10 +30,20 @@ pub(in crate::report) fn introduction(sweep: &Sweep<'_>, detailed: &[&LoadFindin
 /// The sections of `load`.
 pub(in crate::report) fn details(sweep: &Sweep<'_>, load: &LoadFindings) -> Folded {
     let findings = sweep.findings;
-    let index = findings.loads.iter().position(|l| std::ptr::eq(l, load)).unwrap_or(0);
+    let index = index_of(findings, load);
     let mut of_load = content::load(findings, index, Detail::Full);
     of_load.pieces.extend(between(load));
     of_load.pieces.extend(vegeta::pieces(load));
+    Folded {
+        id: format!("cell-{}", index + 1),
+        title: format!("{} ({})", cell_name(load), load.name),
+        sections: std::iter::once(of_load).chain(uses(findings, load)).collect(),
+    }
+}
+
+/// Who uses what under `load`, without what that means.
+pub(in crate::report) fn uses(findings: &Findings, load: &LoadFindings) -> Vec<Section> {
+    let index = index_of(findings, load);
     let groups = resources::table(load).map(|table| {
         section(
             "resources",
@@ -41,18 +51,18 @@ pub(in crate::report) fn details(sweep: &Sweep<'_>, load: &LoadFindings) -> Fold
             vec![Piece::Table(table)],
         )
     });
-    let others = [
+    let sections = [
         Some(components::cpu(findings, &[load], Detail::Full)),
         groups,
         pods::top(findings, &[load]),
         Some(components::memory(findings, &[load], Detail::Full)),
     ];
-    let others = others.into_iter().flatten().filter_map(|s| without_meaning(index, s));
-    Folded {
-        id: format!("cell-{}", index + 1),
-        title: format!("{} ({})", cell_name(load), load.name),
-        sections: std::iter::once(of_load).chain(others).collect(),
-    }
+    sections.into_iter().flatten().filter_map(|s| without_meaning(index, s)).collect()
+}
+
+/// Where `load` stands among the loads of the study.
+fn index_of(findings: &Findings, load: &LoadFindings) -> usize {
+    findings.loads.iter().position(|l| std::ptr::eq(l, load)).unwrap_or(0)
 }
 
 /// The effects between variants of which none is the baseline, a group a pair.

@@ -18,7 +18,7 @@ use super::table::Section;
 use super::{proof, reading, record};
 
 pub(super) use answers::answers;
-pub(super) use cells::{details as cell_details, introduction as cells_introduction};
+pub(super) use cells::{details as cell_details, introduction as cells_introduction, uses};
 pub(super) use scaling::{fitted, level, off, quantity, quantity_title, shown_off, told_crossings};
 pub(super) use words::{cell_name, listed, several};
 

@@ -1,4 +1,5 @@
-//! Throughput against clients: a line a variant with its band over the steps, labelled at its end.
+//! Throughput, or CPU of the data plane for a request, against clients: a line a variant with its band over the steps,
+//! labelled at its end.
 
 use maud::{Markup, html};
 
@@ -10,33 +11,86 @@ use crate::report::staircase::{Stairs, several_clients};
 use crate::report::wording::{ends, interval};
 
 const LEFT: f64 = 54.0;
-const RIGHT: f64 = WIDTH - 108.0;
+const RIGHT: f64 = WIDTH - 122.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 292.0;
 const HEIGHT: f64 = 318.0;
 /// Labels of the axis that are nearer than this would touch.
 const LABEL_WIDTH: f64 = 20.0;
 
-/// The chart; none without a step that can be drawn.
-pub(in crate::report::html) fn climb(stairs: &Stairs<'_>, palette: &Palette) -> Option<Markup> {
-    let plot = Plot::over(stairs)?;
-    let lines: Vec<&StaircaseLine> =
-        stairs.of.lines.iter().filter(|line| points(line).next().is_some()).collect();
-    let chart = Chart {
-        id: stairs.id("climb"),
-        title: stairs.title("Throughput against clients"),
-        note: format!("{}; band the interval over the blocks", plot.scale.unit()),
-        describes: lines.iter().map(|line| plot.describes(line)).collect::<Vec<_>>().join(" "),
-        height: HEIGHT,
-        marks: plot.marks(&lines, palette),
-        legend: vec![],
+/// Throughput; none without a step that can be drawn.
+pub(in crate::report::html) fn throughput_by_clients(
+    stairs: &Stairs<'_>,
+    palette: &Palette,
+) -> Option<Markup> {
+    let of = Shows {
+        id: "climb",
+        title: "Throughput against clients",
+        quantity: Quantity::PerSecond,
+        of: |step| Some(step.throughput_per_s),
     };
-    Some(chart.render())
+    of.chart(stairs, palette)
 }
 
-/// The steps that can be drawn.
-fn points(line: &StaircaseLine) -> impl Iterator<Item = &StaircaseStep> {
-    line.steps.iter().filter(|step| step.throughput_per_s.value.is_finite())
+/// CPU of the data plane for a request; none where no variant has one.
+pub(in crate::report::html) fn data_plane_by_clients(
+    stairs: &Stairs<'_>,
+    palette: &Palette,
+) -> Option<Markup> {
+    let of = Shows {
+        id: "data-plane-climb",
+        title: "CPU per request of the data plane against clients",
+        quantity: Quantity::CpuTime,
+        of: |step| step.mesh_cpu_us,
+    };
+    of.chart(stairs, palette)
+}
+
+/// What is drawn of each step.
+struct Shows {
+    id: &'static str,
+    title: &'static str,
+    quantity: Quantity,
+    of: fn(&StaircaseStep) -> Option<Estimate>,
+}
+
+impl Shows {
+    fn chart(self, stairs: &Stairs<'_>, palette: &Palette) -> Option<Markup> {
+        let lines: Vec<Line> = stairs.of.lines.iter().filter_map(|line| self.line(line)).collect();
+        let plot = Plot::over(stairs, &lines, self.quantity)?;
+        let chart = Chart {
+            id: stairs.id(self.id),
+            title: stairs.title(self.title),
+            note: format!("{}; band the interval over the blocks", plot.scale.unit()),
+            describes: lines.iter().map(|line| plot.describes(line)).collect::<Vec<_>>().join(" "),
+            height: HEIGHT,
+            marks: plot.marks(&lines, palette),
+            legend: vec![],
+        };
+        Some(chart.render())
+    }
+
+    /// None without a step that can be drawn.
+    fn line(&self, line: &StaircaseLine) -> Option<Line> {
+        let point = |step: &StaircaseStep| {
+            let of = (self.of)(step).filter(|of| of.value.is_finite())?;
+            Some(Point { clients: step.connections, of })
+        };
+        let points: Vec<Point> = line.steps.iter().filter_map(point).collect();
+        (!points.is_empty()).then(|| Line { variant: line.variant.clone(), points })
+    }
+}
+
+/// What a variant shows over the steps.
+struct Line {
+    variant: String,
+    points: Vec<Point>,
+}
+
+#[derive(Clone, Copy)]
+struct Point {
+    clients: u32,
+    of: Estimate,
 }
 
 /// Ends of an interval; the value itself at both where there is none.
@@ -53,32 +107,33 @@ struct Plot {
 }
 
 impl Plot {
-    fn over(stairs: &Stairs<'_>) -> Option<Self> {
+    fn over(stairs: &Stairs<'_>, lines: &[Line], quantity: Quantity) -> Option<Self> {
         let clients = stairs.clients();
-        let all = || stairs.of.lines.iter().flat_map(points);
-        let highest = all().map(|step| reach(step.throughput_per_s).1).fold(0.0, f64::max);
+        let all = lines.iter().flat_map(|line| &line.points);
+        let highest = all.map(|point| reach(point.of).1).fold(0.0, f64::max);
         let most = f64::from(*clients.last()?);
+        let scale = Scale::of(quantity, [highest]);
         (highest > 0.0 && most > 0.0).then(|| Self {
             x: Axis::linear(0.0, most, LEFT, RIGHT),
-            y: Axis::linear(0.0, highest * 1.04, BOTTOM, TOP),
-            scale: Scale::of(Quantity::PerSecond, [highest]),
+            y: Axis::linear(0.0, scale.in_unit(highest) * 1.04, BOTTOM, TOP),
+            scale,
             clients,
         })
     }
 
-    fn at(&self, step: &StaircaseStep, value: f64) -> (f64, f64) {
-        (self.x.at(f64::from(step.connections)), self.y.at(value))
+    fn at(&self, point: &Point, value: f64) -> (f64, f64) {
+        (self.x.at(f64::from(point.clients)), self.y.at(self.scale.in_unit(value)))
     }
 
-    fn place(&self, step: &StaircaseStep) -> (f64, f64) {
-        self.at(step, step.throughput_per_s.value)
+    fn place(&self, point: &Point) -> (f64, f64) {
+        self.at(point, point.of.value)
     }
 
-    fn end(&self, line: &StaircaseLine) -> (f64, f64) {
-        points(line).last().map_or((RIGHT, BOTTOM), |step| self.place(step))
+    fn end(&self, line: &Line) -> (f64, f64) {
+        line.points.last().map_or((RIGHT, BOTTOM), |point| self.place(point))
     }
 
-    fn marks(&self, lines: &[&StaircaseLine], palette: &Palette) -> Markup {
+    fn marks(&self, lines: &[Line], palette: &Palette) -> Markup {
         let ends: Vec<f64> = lines.iter().map(|line| self.end(line).1).collect();
         html! {
             (rows(&self.y, 5, LEFT, RIGHT))
@@ -87,10 +142,10 @@ impl Plot {
             @for line in lines { g class=(palette.variant(&line.variant)) { (self.band(line)) } }
             @for (line, y) in lines.iter().zip(apart(&ends, BOTTOM)) {
                 g class=(palette.variant(&line.variant)) {
-                    path.line d=(path(points(line).map(|step| self.place(step)))) {}
+                    path.line d=(path(line.points.iter().map(|point| self.place(point)))) {}
                     path.leader d=(path([self.end(line), (RIGHT + 8.0, y)])) {}
                     text.label x=(px(RIGHT + 12.0)) y=(px(y + 4.5)) { (short(&line.variant)) }
-                    @for step in points(line) { (self.dot(line, step)) }
+                    @for point in &line.points { (self.dot(line, point)) }
                 }
             }
         }
@@ -108,34 +163,31 @@ impl Plot {
         placed
     }
 
-    fn band(&self, line: &StaircaseLine) -> Markup {
-        let up = points(line).map(|step| self.at(step, reach(step.throughput_per_s).1));
-        let steps: Vec<&StaircaseStep> = points(line).collect();
-        let down = steps.iter().rev().map(|step| self.at(step, reach(step.throughput_per_s).0));
-        html! { @if steps.len() > 1 { path.band d=(path(up.chain(down)) + "Z") {} } }
+    fn band(&self, line: &Line) -> Markup {
+        let up = line.points.iter().map(|point| self.at(point, reach(point.of).1));
+        let down = line.points.iter().rev().map(|point| self.at(point, reach(point.of).0));
+        html! { @if line.points.len() > 1 { path.band d=(path(up.chain(down)) + "Z") {} } }
     }
 
-    fn dot(&self, line: &StaircaseLine, step: &StaircaseStep) -> Markup {
-        let (x, y) = self.place(step);
-        let clients = several_clients(step.connections);
+    fn dot(&self, line: &Line, point: &Point) -> Markup {
+        let (x, y) = self.place(point);
+        let clients = several_clients(point.clients);
         html! {
             circle.dot cx=(px(x)) cy=(px(y)) r="3.5" {
-                title { (format!("{}, {clients}: {}", line.variant, self.figure(step))) }
+                title { (format!("{}, {clients}: {}", line.variant, self.figure(point))) }
             }
         }
     }
 
     /// `804 requests/s (788 to 820)`.
-    fn figure(&self, step: &StaircaseStep) -> String {
-        let of = step.throughput_per_s;
+    fn figure(&self, point: &Point) -> String {
+        let of = point.of;
         format!("{} ({})", self.scale.with_unit(of.value), interval(self.scale, of))
     }
 
-    fn describes(&self, line: &StaircaseLine) -> String {
-        let point = |s: &StaircaseStep| {
-            format!("{} with {}", self.figure(s), several_clients(s.connections))
-        };
-        let points: Vec<String> = points(line).map(point).collect();
+    fn describes(&self, line: &Line) -> String {
+        let point = |p: &Point| format!("{} with {}", self.figure(p), several_clients(p.clients));
+        let points: Vec<String> = line.points.iter().map(point).collect();
         format!("{}: {}.", line.variant, points.join(", "))
     }
 }

@@ -9,6 +9,7 @@ use crate::report::content::value_of;
 use crate::report::figures::{Quantity, Scale};
 use crate::report::html::palette::Palette;
 use crate::report::parts::{self, Part, is_counted, is_data_plane};
+use crate::report::sweep::cell_name;
 
 const ROW_HEIGHT: f64 = 62.0;
 const BAR_HEIGHT: f64 = 26.0;
@@ -41,7 +42,7 @@ pub(in crate::report::html) fn data_plane(
     };
     let drawing = Drawing {
         id: format!("data-plane-{}", slug(&load.name)),
-        title: format!("CPU per request of the data plane, {}", load.name),
+        title: format!("CPU per request of the data plane, {}", cell_name(load)),
         note: "by role of the proxy",
     };
     drawing.of(variants.iter().map(bar).collect())
@@ -60,7 +61,7 @@ pub(in crate::report::html) fn application(
     };
     let drawing = Drawing {
         id: format!("application-{}", slug(&load.name)),
-        title: format!("CPU per request of the application itself, {}", load.name),
+        title: format!("CPU per request of the application itself, {}", cell_name(load)),
         note: "by service",
     };
     drawing.of(variants.iter().map(bar).collect())
@@ -170,7 +171,8 @@ impl Bar {
     }
 
     fn marks(&self, axis: &Axis, scale: Scale, top: f64) -> Markup {
-        let figure = self.total.map(|t| scale.with_unit(t)).unwrap_or_default();
+        let nothing = if self.segments.is_empty() { "0" } else { "" };
+        let figure = self.total.map_or_else(|| nothing.into(), |t| scale.with_unit(t));
         html! {
             text.name x=(px(MARGIN)) y=(px(top + 18.0)) { (above(&self.name)) }
             text.figure x=(px(WIDTH - MARGIN)) y=(px(top + 18.0)) text-anchor="end" { (figure) }

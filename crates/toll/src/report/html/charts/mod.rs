@@ -16,7 +16,7 @@ mod spans;
 mod throughput;
 
 pub(super) use cells::cells;
-pub(super) use climb::climb;
+pub(super) use climb::{data_plane_by_clients, throughput_by_clients};
 pub(super) use cpu::{application, cpu, data_plane};
 pub(super) use effects::effects;
 pub(super) use heap::heap;
