@@ -345,7 +345,7 @@ impl LocalEnvironment {
             | Role::EgressGateway
             | Role::NodeProxy
             | Role::Waypoint => self.proxy_is_ready(&component.pod),
-            Role::Database => Ok(self.database_is_ready(&component.pod, pid)),
+            Role::Database => self.database_is_ready(&component.pod, pid),
             Role::SniProxy => Ok(self.sni_port().is_none_or(|port| ports::listens(pid, port))),
             Role::Application | Role::Collector | Role::LoadGenerator | Role::Harness => {
                 let pod = self.topology.pods.iter().find(|pod| pod.pod == component.pod);
@@ -354,14 +354,15 @@ impl LocalEnvironment {
         }
     }
 
-    /// A PostgreSQL says so itself.
-    fn database_is_ready(&self, pod: &str, pid: nix::unistd::Pid) -> bool {
+    /// A PostgreSQL says so itself. A JVM that listens may be seconds away from its first handshake.
+    fn database_is_ready(&self, pod: &str, pid: nix::unistd::Pid) -> Result<bool, LabError> {
         let mut databases = self.databases().into_iter();
         match databases.find(|database| database.pod == pod).map(|d| d.content.server()) {
             Some(DatabaseServer::MongoDb) => {
-                ports::listens(pid, self.topology.pods[self.place_of(pod)].app_port)
+                let port = self.topology.pods[self.place_of(pod)].app_port;
+                Ok(ports::listens(pid, port) && self.takes_clients(pod)?)
             }
-            _ => self.server(pod).is_ready(),
+            _ => Ok(self.server(pod).is_ready()),
         }
     }
 

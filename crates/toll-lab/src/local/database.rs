@@ -138,16 +138,25 @@ impl LocalEnvironment {
         Ok(())
     }
 
-    /// What each database says of itself.
+    /// What each database says of itself. One outside of the mesh that does not take the lab's certificate any
+    /// more is left out: that is nothing that keeps the lab from judging, but breaks the proof.
     pub(super) fn database_sights(&self) -> Result<BTreeMap<String, DatabaseSight>, LabError> {
-        let look = |database: Database| {
+        let mut sights = BTreeMap::new();
+        for database in self.databases() {
             let sight = match &database.content {
-                Content::Seeded(postgres) => self.seeded_sight(&database.pod, postgres)?,
-                Content::Airline(airline) => self.airline_sight(&database, *airline)?,
+                Content::Seeded(postgres) => self.seeded_sight(&database.pod, postgres),
+                Content::Airline(airline) => self.airline_sight(&database, *airline),
             };
-            Ok((database.pod, sight))
-        };
-        self.databases().into_iter().map(look).collect()
+            match (sight, &database.content) {
+                (Err(silent @ LabError::Database { .. }), Content::Airline(_)) => {
+                    tracing::warn!("{silent}");
+                }
+                (sight, _) => {
+                    sights.insert(database.pod, sight?);
+                }
+            }
+        }
+        Ok(sights)
     }
 
     fn seeded_sight(&self, pod: &str, database: &Postgres) -> Result<DatabaseSight, LabError> {

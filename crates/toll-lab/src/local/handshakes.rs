@@ -65,6 +65,18 @@ impl LocalEnvironment {
             with,
         })
     }
+
+    /// Whether the external service in this pod takes the lab's certificate, asked from inside of the pod.
+    pub(super) fn takes_clients(&self, pod: &str) -> Result<bool, LabError> {
+        let pods = self.deployment.pods();
+        let service = pods.iter().find(|(name, _)| name == pod).map(|(_, service)| *service);
+        let Some(service) = service else { return Ok(false) };
+        let Some(external) = &service.external else { return Ok(false) };
+        let attempt = self.attempt(pod, service, external)?;
+        let (launcher, program) = (&self.launcher, &self.options.service);
+        let answer = greet(launcher, program, &attempt.place, attempt.target, &attempt.with)?;
+        Ok(answer.outcome == Outcome::Established)
+    }
 }
 
 /// A handshake that is to be tried.
@@ -95,8 +107,12 @@ fn outcome(answer: Answer) -> Handshake {
     }
 }
 
+/// A proxy that closes before it has read all that came resets, which is the same to the client.
 fn name(outcome: Outcome) -> String {
-    format!("{outcome:?}").to_lowercase()
+    match outcome {
+        Outcome::Reset => "closed".to_owned(),
+        outcome => format!("{outcome:?}").to_lowercase(),
+    }
 }
 
 #[cfg(test)]
@@ -113,6 +129,8 @@ mod tests {
         assert_eq!(ended(untrusted), Handshake::Failed("certificate expired".into()));
         let closed = r#"{"outcome":"closed","message":"unexpected end of file"}"#;
         assert_eq!(ended(closed), Handshake::Failed("closed: unexpected end of file".into()));
+        let reset = r#"{"outcome":"reset","message":"connection reset"}"#;
+        assert_eq!(ended(reset), Handshake::Failed("closed: connection reset".into()));
         let refused = r#"{"outcome":"refused"}"#;
         assert_eq!(ended(refused), Handshake::Failed("refused".into()));
     }
