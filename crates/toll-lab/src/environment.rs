@@ -1,5 +1,6 @@
 //! A deployment that runs: where it answers, what it uses, which way its traffic takes, and its load.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::fake::{FakeEnvironment, FakeLoad};
@@ -39,6 +40,15 @@ impl Environment {
         match &self.0 {
             Kind::Local(environment) => environment.entry_ca(),
             Kind::Fake(environment) => environment.entry_ca(),
+        }
+    }
+
+    /// What serves each database outside of the mesh, by pod, as it says itself: `PostgreSQL 17.11`, or
+    /// `mongo-java-server 1.47.0 (a stand-in for MongoDB)`.
+    pub fn database_servers(&self) -> BTreeMap<String, String> {
+        match &self.0 {
+            Kind::Local(environment) => environment.servers_in_words(),
+            Kind::Fake(_) => BTreeMap::new(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::data_plane::DataPlaneError;
 use crate::local::{Ending, Holder, Isolation, Reason};
+use crate::parts::PartError;
 
 /// Why the lab cannot do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -106,9 +107,12 @@ pub enum LabError {
     /// The deployment has an nginx, and there is no binary for it.
     #[error("there is no nginx")]
     NginxMissing,
-    /// The egress gateway has an SNI proxy, and this nginx cannot be one.
-    #[error("this nginx reads no names in TLS: it lacks its stream module")]
-    NginxWithoutStream,
+    /// The egress gateway has an SNI proxy, which this nginx cannot be.
+    #[error("this nginx cannot be an SNI proxy: {source}")]
+    NotAnSniProxy {
+        /// Why not.
+        source: Box<PartError>,
+    },
     /// The deployment has a service on a JVM, and there is none.
     #[error("there is no Java runtime")]
     JavaMissing,
@@ -253,6 +257,7 @@ impl LabError {
         let text = match self {
             Self::IsolationImpossible { reason, .. } => return reason.help(),
             Self::DataPlane(failure) => return failure.0.help(),
+            Self::NotAnSniProxy { source } => return source.help(),
             Self::RealtimeRefused(_) => {
                 "run under sudo outside of a child `cpu` cgroup, or leave `--realtime` out"
             }
@@ -288,9 +293,6 @@ impl LabError {
             }
             Self::NotExternal { .. } => "give it an `external` host in the study",
             Self::NginxMissing => "apt-get install nginx-light, or set NGINX to a binary",
-            Self::NginxWithoutStream => {
-                "apt-get install libnginx-mod-stream, or set NGINX to a binary that has it"
-            }
             Self::PetclinicMissing { .. } => "run `toll doctor`: it says how to get it",
             Self::JavaMissing | Self::SpringMissing => {
                 "run `toll doctor`: it says how to get it; built-in services do without by `--runtime native`"

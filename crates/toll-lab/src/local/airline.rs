@@ -16,14 +16,15 @@ use serde::Deserialize;
 
 use super::bring_up::of_toll;
 use super::database::{Database, LONGEST_LOOK, LONGEST_SEED, unreadable};
-use super::environment::{LocalEnvironment, Program};
+use super::environment::{self, LocalEnvironment};
 use super::jvm::{self, Jvm};
 use super::place::{Place, User};
 use super::process::Patience;
 use super::{mongo, ports, serials, topology};
 use crate::data_plane::{Capture, DatabaseSight, ExternalFiles};
-use crate::deployment::{AirlineDatabase, DatabaseServer, External};
-use crate::lab::MongoServer;
+use crate::deployment::{AirlineDatabase, DatabaseServer, Deployment, External, Program, Service};
+use crate::lab::{LocalOptions, MongoServer};
+use crate::parts::stand_in_version;
 use crate::{Component, LabError, Reading, Role};
 
 /// What `look` prints.
@@ -57,7 +58,8 @@ impl LocalEnvironment {
             }
         };
         let component = Component { role: Role::Database, pod: database.pod.clone() };
-        self.start(Program { component, command, path, user: User::Caller, inherited: vec![] })
+        let (user, inherited) = (User::Caller, vec![]);
+        self.start(environment::Program { component, command, path, user, inherited })
     }
 
     /// On a fresh data directory, which goes with the environment's folder.
@@ -201,21 +203,64 @@ impl LocalEnvironment {
         Ok(DatabaseSight { statements, peers, clients, ..DatabaseSight::default() })
     }
 
-    /// What serves each external database: `mongo-java-server 1.47.0 (a stand-in for MongoDB)`.
-    pub(super) fn servers_in_words(&self) -> BTreeMap<String, String> {
-        let stands_in = matches!(self.options.mongo, Some(MongoServer::StandIn(_)));
-        let words = |(pod, server): (&String, &String)| {
-            let postgres = server.starts_with("PostgreSQL");
-            let suffix = if stands_in && !postgres { " (a stand-in for MongoDB)" } else { "" };
-            (pod.clone(), format!("{server}{suffix}"))
-        };
+    /// What serves each external database, by pod.
+    pub(crate) fn servers_in_words(&self) -> BTreeMap<String, String> {
+        let words = |(pod, server): (&String, &String)| (pod.clone(), in_words(server));
         self.database_servers.iter().map(words).collect()
     }
+}
+
+/// A server that is none of MongoDB's own speaks for it.
+fn in_words(server: &str) -> String {
+    match server.starts_with("mongo-java-server") {
+        true => format!("{server} (a stand-in for MongoDB)"),
+        false => server.to_owned(),
+    }
+}
+
+/// What will serve the databases outside of the mesh, for the report's manifest: what each says when it is asked for
+/// its version.
+pub(super) fn facts(deployment: &Deployment, options: &LocalOptions) -> Vec<(String, String)> {
+    let fact = |service: &Service| {
+        let Program::AirlineDatabase(database) = &service.program else { return None };
+        let server = match database.server {
+            DatabaseServer::Postgres => {
+                let programs = options.postgres.as_deref()?;
+                version_of(&programs.join("postgres"))?
+                    .replace("postgres (PostgreSQL)", "PostgreSQL")
+            }
+            DatabaseServer::MongoDb => match options.mongo.as_ref()? {
+                MongoServer::Mongod(binary) => {
+                    version_of(binary)?.replace("db version v", "mongod ")
+                }
+                MongoServer::StandIn(jar) => {
+                    in_words(&format!("mongo-java-server {}", stand_in_version(jar)?))
+                }
+            },
+        };
+        Some((format!("database of {}", service.name), server))
+    };
+    deployment.services.iter().filter_map(fact).collect()
+}
+
+/// The first line of what it says.
+fn version_of(program: &Path) -> Option<String> {
+    let output = Command::new(program).arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().next().map(str::to_owned)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_stands_in_for_mongodb_is_called_so() {
+        let words = "mongo-java-server 1.47.0 (a stand-in for MongoDB)";
+        assert_eq!(in_words("mongo-java-server 1.47.0"), words);
+        assert_eq!(in_words("mongod 7.0.14"), "mongod 7.0.14");
+        assert_eq!(in_words("PostgreSQL 17.11"), "PostgreSQL 17.11");
+    }
 
     #[test]
     fn what_a_server_tells_is_read_and_what_it_does_not_tell_is_absent() {

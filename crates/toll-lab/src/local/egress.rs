@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::environment::{LocalEnvironment, Program};
-use super::nginx::{self, Stream};
 use super::place::User;
 use super::probe::{Acquaintance, greet};
 use super::sight::plaintext;
@@ -16,6 +15,7 @@ use crate::data_plane::{
     Plaintext, SniProxyPlan, Topology, gateway_sni, known_as, sni_proxy_plan, stub_status,
 };
 use crate::deployment::Deployment;
+use crate::parts::stream_module;
 use crate::{Component, LabError, Role};
 
 /// The SNI proxy of `deployment`, if it has one, for this nginx; for an example of one where none was found.
@@ -25,10 +25,8 @@ pub(super) fn sni_proxy(
     nginx: Option<&Path>,
     folder: &Path,
 ) -> Result<Option<SniProxyPlan>, LabError> {
-    let module = match nginx.map(nginx::stream) {
-        Some(Stream::Module(module)) => Some(module),
-        Some(Stream::BuiltIn | Stream::Missing) | None => None,
-    };
+    // One that is not there, or lacks it, is refused before anything starts.
+    let module = nginx.and_then(|nginx| stream_module(nginx).ok().flatten());
     Ok(sni_proxy_plan(deployment, topology, module.as_deref(), folder)?)
 }
 

@@ -61,6 +61,7 @@ use crate::data_plane::agent::Launch;
 use crate::data_plane::{self, Redirect, Topology, captured_redirects, proxy_plans};
 use crate::deployment::{DatabaseServer, Deployment, NodeProxy, Program, Service};
 use crate::lab::{LocalOptions, MongoServer, Rendered};
+use crate::parts::stream_module;
 use crate::sampler::{Hierarchies, Source};
 
 #[cfg(test)]
@@ -70,7 +71,6 @@ pub(crate) use environment::LocalEnvironment;
 pub use isolation::{Isolation, Reason, survey};
 use jvm::Jvm;
 pub(crate) use load::LocalLoad;
-use nginx::Stream;
 use pinning::Pinning;
 pub(crate) use place::die_with;
 pub use ports::Holder;
@@ -204,6 +204,7 @@ impl LocalLab {
             Some((format!("JVM flags of {}", service.name), flags.join(" ")))
         };
         let mut facts: Vec<_> = deployment.services.iter().filter_map(flags).collect();
+        facts.extend(airline::facts(deployment, &self.options));
         let topology = topology::plan(deployment, self.isolation, 15_101..);
         for (pod, launch) in self.example_launches(deployment, &topology)? {
             let texts = jvm::in_words(&pod, &launch);
@@ -291,11 +292,6 @@ impl LocalLab {
             () if needs_nginx(deployment) && options.nginx.is_none() => {
                 return Err(LabError::NginxMissing);
             }
-            () if has_sni_proxy(deployment)
-                && options.nginx.as_deref().map(nginx::stream) == Some(Stream::Missing) =>
-            {
-                return Err(LabError::NginxWithoutStream);
-            }
             () if jvm::has_opentelemetry(deployment) && options.opentelemetry.is_none() => {
                 return Err(LabError::AgentMissing);
             }
@@ -308,7 +304,12 @@ impl LocalLab {
             }
             Jvm::of(&service.program, deployment, options)?;
         }
-        self.check_airline(deployment)
+        self.check_airline(deployment)?;
+        let nginx = options.nginx.as_deref().filter(|_| has_sni_proxy(deployment));
+        match nginx.map(stream_module) {
+            Some(Err(source)) => Err(LabError::NotAnSniProxy { source: Box::new(source) }),
+            _ => Ok(()),
+        }
     }
 
     /// What the airline's database needs.

@@ -8,7 +8,6 @@
 use std::ffi::OsString;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::deployment::Nginx;
 
@@ -52,46 +51,6 @@ impl Files {
             .collect()
     }
 }
-
-/// How an nginx reads streams that are not HTTP, and the name in the TLS that they begin with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Stream {
-    /// All of it is in the binary.
-    BuiltIn,
-    /// By a module, which its configuration must load.
-    Module(PathBuf),
-    /// Not at all.
-    Missing,
-}
-
-/// How this one does. One that does not run is not known to lack anything: its start will say what is wrong.
-pub(super) fn stream(nginx: &Path) -> Stream {
-    let output = Command::new(nginx).arg("-V").output();
-    let told = output.map(|output| String::from_utf8_lossy(&output.stderr).into_owned());
-    match told.map_or(Stream::BuiltIn, |told| stream_in(&told)) {
-        Stream::Module(module) if !module.is_file() => Stream::Missing,
-        stream => stream,
-    }
-}
-
-/// Reads what it says it was built with.
-fn stream_in(told: &str) -> Stream {
-    let options = || told.split_whitespace();
-    let folder = |name: &str| options().find_map(|option| option.strip_prefix(name));
-    if !options().any(|option| option == "--with-stream_ssl_preread_module") {
-        return Stream::Missing;
-    }
-    if options().any(|option| option == "--with-stream") {
-        return Stream::BuiltIn;
-    }
-    let modules = folder("--modules-path=").map(PathBuf::from);
-    let below = |prefix| Path::new(prefix).join("modules");
-    let modules = modules.or_else(|| folder("--prefix=").map(below));
-    modules.map_or(Stream::Missing, |modules| Stream::Module(modules.join(STREAM_MODULE)))
-}
-
-/// The file of the module.
-const STREAM_MODULE: &str = "ngx_stream_module.so";
 
 const PAGE: &str = "index.html";
 
@@ -174,19 +133,6 @@ mod tests {
         let files = Files::new(Path::new("/run/toll/lab"), "nginx-2", "nginx");
         let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 80);
         insta::assert_snapshot!(config(&files, address));
-    }
-
-    #[test]
-    fn an_nginx_says_whether_it_reads_names_in_tls_and_by_which_module() {
-        let debian = "nginx version: nginx/1.22.1\nconfigure arguments: --prefix=/usr/share/nginx \
-                      --modules-path=/usr/lib/nginx/modules --with-stream=dynamic \
-                      --with-stream_ssl_preread_module\n";
-        let module = PathBuf::from("/usr/lib/nginx/modules/ngx_stream_module.so");
-        assert_eq!(stream_in(debian), Stream::Module(module));
-        let official = "configure arguments: --with-stream --with-stream_ssl_preread_module";
-        assert_eq!(stream_in(official), Stream::BuiltIn);
-        assert_eq!(stream_in("configure arguments: --with-stream"), Stream::Missing);
-        assert_eq!(stream_in(""), Stream::Missing);
     }
 
     #[test]

@@ -104,13 +104,17 @@ impl Jar {
         self.variable
     }
 
+    /// The version of what the jar at `path` is built around; none when it is another jar.
+    pub(super) fn version_in(self, path: &Path) -> Option<String> {
+        Manifest::of(path).and_then(|manifest| manifest.value(self.around.version))
+    }
+
     fn inspect(self, path: &Path, source: Source) -> Result<Part, PartError> {
         // An archive of classes holds for the jar's absolute path only.
         let path = std::path::absolute(path).unwrap_or(path.to_owned());
-        let Library { version, jar } = self.around;
-        match Manifest::of(&path).and_then(|manifest| manifest.value(version)) {
+        match self.version_in(&path) {
             Some(version) => part(path, version, source),
-            None => Err(PartError::NotThePart { path, part: jar }),
+            None => Err(PartError::NotThePart { path, part: self.around.jar }),
         }
     }
 }

@@ -143,6 +143,22 @@ pub fn sni_proxy() -> Result<Part, PartError> {
     nginx::find_sni_proxy(&Surroundings::of_this_process())
 }
 
+/// The file of the module by which `nginx` passes connections on and reads names in TLS; none where that is built in.
+///
+/// # Errors
+/// When it cannot.
+pub(crate) fn stream_module(nginx: &Path) -> Result<Option<PathBuf>, PartError> {
+    Ok(match nginx::stream(nginx)? {
+        nginx::Stream::BuiltIn => None,
+        nginx::Stream::Module(module) => Some(module),
+    })
+}
+
+/// The version of mongo-java-server in this jar of the server in MongoDB's place.
+pub(crate) fn stand_in_version(jar: &Path) -> Option<String> {
+    built::STAND_IN.version_in(jar)
+}
+
 /// Finds MongoDB's server, version 4.4 or later: named by the variable `MONGOD`, or on `PATH`. It is never fetched.
 ///
 /// # Errors

@@ -8,8 +8,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::support::{
-    TestLab, drain, free_ports, is_possible, pid_by_argument, postgres_programs, servers_below,
-    service, service_program, skip,
+    TestLab, Traces, drain, free_ports, is_possible, pid_by_argument, postgres_programs,
+    servers_below, service, service_program, skip,
 };
 use toll_lab::parts::{self, Fetch};
 use toll_lab::{
@@ -169,6 +169,10 @@ fn is_proven_and_leaves_nothing(lab: &TestLab, data_plane: &DataPlane, servers: 
         assert!(proof.holds());
         assert_every_component_is_counted(&mut environment);
         assert!(environment.crashed().is_none());
+        // What the manifest said before anything ran is what then ran.
+        let ran = environment.database_servers()["airline-db"].clone();
+        let facts = lab.lab.facts_of(&deployment).unwrap();
+        assert!(facts.contains(&("database of airline-db".to_owned(), ran)), "{facts:?}");
         environment.down().unwrap();
         assert_eq!(servers_below(lab.folder.path()), [0; 0], "{server:?}");
     }
@@ -223,6 +227,7 @@ fn crash_of(environment: &mut Environment) -> String {
 /// The component whose command line names a file that ends so is killed.
 fn is_named_when_killed(lab: &TestLab, server: DatabaseServer, file: &str, words: &str) {
     let mut environment = lab.up(&airline(server, gateway(true, true)));
+    let traces = Traces::of_servers_below(lab.folder.path());
     let pid = pid_by_argument(&lab.folder.path().join("lab"), file);
     kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL).unwrap();
     let crash = crash_of(&mut environment);
@@ -231,7 +236,7 @@ fn is_named_when_killed(lab: &TestLab, server: DatabaseServer, file: &str, words
     let answers = ask_in(0..1, &mut environment);
     assert!(answers.iter().all(|answer| !answer.starts_with("HTTP/1.1 2")), "{answers:#?}");
     environment.down().unwrap();
-    assert_eq!(servers_below(lab.folder.path()), [0; 0]);
+    traces.assert_gone();
 }
 
 macro_rules! a_killed_component {
@@ -342,4 +347,40 @@ fn a_postgres_that_speaks_no_tls_from_the_first_byte_on_is_refused_with_advice()
     let error = lab.lab.up(&deployment, &lab.logs()).unwrap_err();
     assert!(error.to_string().starts_with("`postgres (PostgreSQL) 15.13 (Debian)` is too old"));
     assert!(error.help().unwrap().contains("toll doctor --fetch"));
+}
+
+/// A mongod cannot be had here: this one tells its arguments and its version, and ends.
+#[test]
+fn a_fake_mongod_is_started_with_tls_on_a_fresh_folder_and_named_when_it_ends() {
+    let Some(service) = service_program() else { skip!("toll-service is not built") };
+    let lab = TestLab::with(Isolation::Loopback, &service, |options| {
+        let mongod = options.work_dir.with_file_name("mongod");
+        let script =
+            "#!/bin/sh\n[ \"$1\" = --version ] && echo 'db version v7.0.14' && exit\necho \"$@\"\n";
+        std::fs::write(&mongod, script).unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&mongod, executable).unwrap();
+        options.mongo = Some(MongoServer::Mongod(mongod));
+    });
+    let deployment = airline(DatabaseServer::MongoDb, DataPlane::Bare);
+    let facts = lab.lab.facts_of(&deployment).unwrap();
+    assert_eq!(facts, [("database of airline-db".to_owned(), "mongod 7.0.14".to_owned())]);
+    let error = lab.lab.up(&deployment, &lab.logs()).unwrap_err().to_string();
+    assert!(error.starts_with("airline-db database ended by itself with exit status 0"), "{error}");
+    for word in ["--tlsMode requireTLS", "/db4 --bind_ip 127.0.0.1", "/external/ca.crt"] {
+        assert!(error.contains(word), "{word}: {error}");
+    }
+}
+
+#[test]
+fn a_plan_shows_what_the_egress_gateway_and_its_sni_proxy_are_told() {
+    let lab = TestLab::at(Isolation::Loopback, Path::new("/no/service"));
+    let files = lab.lab.render(&airline(DatabaseServer::MongoDb, gateway(true, true))).unwrap();
+    let text = |name: &str| {
+        let file = files.iter().find(|file| file.name == name);
+        &file.unwrap_or_else(|| panic!("no {name}")).text
+    };
+    assert!(text("egress.envoy.yaml").contains("_.localhost"), "{}", text("egress.envoy.yaml"));
+    assert!(text("egress.nginx.conf").contains("ssl_preread on"));
+    assert!(text("flights.service.json").contains("flights.identity.pem"));
 }
