@@ -304,7 +304,9 @@ fn sweep(text: &mut String, cells: &[PlannedLoad]) {
     let steps: Vec<String> =
         cells.iter().filter_map(|load| load.cell.as_ref()).map(step_in_words).collect();
     let margin = steps.iter().map(String::len).max().unwrap_or(0).max(6);
-    line!(text, "  {:<14} {:<margin$}{columns}", "", "");
+    if sizes.iter().any(|cell| cell.replicas.is_some() || cell.nodes.is_some()) {
+        line!(text, "  {:<14} {:<margin$}{columns}", "", "");
+    }
     for (number, step) in steps.iter().enumerate() {
         if steps[..number].contains(step) {
             continue;

@@ -479,6 +479,9 @@ fn node_proxies(
     ztunnel: Option<&PathBuf>,
 ) -> (String, Result<DataPlane, String>) {
     let proxy = match (ambient.proxy, ztunnel) {
+        _ if app.external().next().is_some() => {
+            Err("node proxies carry nothing to a database outside of the mesh".to_owned())
+        }
         (study::NodeProxy::Envoy, _) | (study::NodeProxy::Any, None) => Ok(NodeProxy::Envoy),
         (study::NodeProxy::Any, _) if ambient.waypoint => Ok(NodeProxy::Envoy),
         (study::NodeProxy::Ztunnel, _) if ambient.waypoint => {

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use toll_lab::{
-    AgentKind, DataPlane, NodeProxy, Petclinic, PetclinicPart, Program, Rendered, Runtime,
+    AgentKind, AirlinePart, DataPlane, DatabaseServer, Egress, EgressGateway, External, NodeProxy,
+    Petclinic, PetclinicPart, Program, Rendered, Runtime,
 };
 use toll_load::Stop;
 
@@ -882,6 +883,164 @@ fn the_listing_of_a_sweep_is_its_matrix_and_its_order_and_each_text_once() {
     let listing = listing(&plan, &rendered);
     assert!(listing.lines().count() < 100, "{} lines", listing.lines().count());
     insta::assert_snapshot!(listing);
+}
+
+fn egress_gateway() -> Study {
+    let (_, text) = study::builtin().iter().find(|(name, _)| *name == "egress-gateway").unwrap();
+    study::read("egress-gateway.yaml", text, &without_parts).unwrap().0
+}
+
+#[test]
+fn the_variants_of_egress_gateway_differ_by_the_way_out_alone() {
+    let plan = plan(&egress_gateway(), &choices());
+    let described: Vec<_> =
+        plan.variants.iter().map(|v| (v.name.as_str(), v.describes.as_str())).collect();
+    assert_eq!(
+        described,
+        [
+            ("none", "the application alone"),
+            ("bypass", "Envoy sidecars, mTLS strict; to the database past them"),
+            ("sidecar", "Envoy sidecars, mTLS strict; to the database through them"),
+            ("gateway", "Envoy sidecars, mTLS strict; to the database through an egress gateway"),
+            (
+                "gateway-mtls",
+                "Envoy sidecars, mTLS strict; to the database through an egress gateway, mTLS to it"
+            ),
+            (
+                "gateway-sni",
+                "Envoy sidecars, mTLS strict; to the database through an egress gateway, mTLS to it, SNI proxy"
+            ),
+        ]
+    );
+    let of = |variant: &str| plan.deployment(variant).unwrap();
+    assert!(plan.ready().all(|(_, deployment)| deployment.services == of("none").services));
+    assert_eq!(of("none").data_plane, DataPlane::Bare);
+    assert_eq!(of("bypass").data_plane.egress(), Some(&Egress::Bypass));
+    assert_eq!(of("sidecar").data_plane.egress(), Some(&Egress::Sidecar));
+    let gateway = |mtls, sni_proxy, hosts: &[&str]| EgressGateway {
+        mtls,
+        sni_proxy,
+        hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+    };
+    let built = |variant: &str| of(variant).data_plane.egress_gateway().unwrap().clone();
+    assert_eq!(built("gateway"), gateway(false, false, &[]));
+    assert_eq!(built("gateway-mtls"), gateway(true, false, &[]));
+    assert_eq!(built("gateway-sni"), gateway(true, true, &["*.airline.example"]));
+}
+
+#[test]
+fn the_airline_calls_its_database_after_its_other_parts() {
+    let plan = plan(&egress_gateway(), &choices());
+    let deployment = plan.deployment("bypass").unwrap();
+    let calls = |name: &str| deployment.service(name).unwrap().calls.join(" ");
+    assert_eq!(calls("web"), "flights bookings customers");
+    assert_eq!(calls("bookings"), "customers flights airline-db");
+    assert_eq!(calls("flights"), "airline-db");
+    let database = deployment.service("airline-db").unwrap();
+    assert_eq!(database.external, Some(External { host: "db.airline.example".into() }));
+    let flights = deployment.service("flights").unwrap();
+    let Program::Airline(airline) = &flights.program else { panic!("{flights:?}") };
+    assert_eq!((airline.part, airline.connections), (AirlinePart::Flights, 64));
+}
+
+#[test]
+fn the_command_line_has_the_last_word_on_an_external_database() {
+    let server = |database| {
+        let plan = plan(&egress_gateway(), &Choices { database, ..choices() });
+        let deployment = plan.deployment("none").unwrap();
+        match deployment.service("airline-db").unwrap().program {
+            Program::AirlineDatabase(database) => database.server,
+            _ => panic!("no airline in it"),
+        }
+    };
+    assert_eq!(server(None), DatabaseServer::MongoDb);
+    assert_eq!(server(Some(DatabaseServer::Postgres)), DatabaseServer::Postgres);
+    let postgres = Choices { database: Some(DatabaseServer::Postgres), ..choices() };
+    insta::assert_snapshot!(refusal(&customer_360(), &postgres), @r"
+    the study has no external database to choose a server for
+    leave --database out, or try it with `toll run egress-gateway`
+    ");
+}
+
+#[test]
+fn a_staircase_is_a_closed_load_for_each_number_of_connections() {
+    let plan = plan(&egress_gateway(), &choices());
+    let steps = [1, 5, 10, 20, 30, 40, 50, 60];
+    let names: Vec<String> = steps.iter().map(|step| format!("clients-{step}")).collect();
+    assert_eq!(loads(&plan)[1..], names);
+    for (load, connections) in plan.loads[1..].iter().zip(steps) {
+        assert_eq!(load.release, Release::Closed { connections });
+        assert_eq!(load.cell.as_ref().unwrap().connections, Some(connections));
+    }
+    // All on what stands: seven arms are brought up once.
+    assert_eq!((plan.trials.len(), plan.budget().bring_ups), (5 * 7 * 9, 7));
+    let first: Vec<&str> = plan.trials[..7].iter().map(|trial| trial.load.as_str()).collect();
+    assert_eq!(first, ["same-rate"; 7]);
+}
+
+#[test]
+fn the_engine_is_told_each_request_of_a_mix_with_its_weight() {
+    let plan = plan(&egress_gateway(), &choices());
+    for load in &plan.loads {
+        let told = load.engine_plan("http://10.0.0.2:8080/", Some(1000.0), 7).unwrap().targets;
+        let weights: Vec<u32> = told.iter().map(|target| target.weight).collect();
+        assert_eq!(weights, [40, 20, 20, 20], "{}", load.name);
+        assert_eq!(
+            (told[1].method.as_str(), told[1].url.as_str()),
+            ("POST", "http://10.0.0.2:8080/bookings")
+        );
+        assert!(told.iter().all(|target| target.template));
+        assert_eq!(load.request, load.mix[0].request);
+    }
+}
+
+#[test]
+fn egress_gateway_ends_within_its_time() {
+    let budget = |profile| plan(&egress_gateway(), &Choices { profile, ..choices() }).budget();
+    // As the comment in the study file works it out.
+    let default = budget(Profile::Default);
+    assert!((default.bring_ups_s - 117.0).abs() < 0.1, "{default:?}");
+    assert!((default.knees_s - 72.0).abs() < 0.1, "{default:?}");
+    assert!((default.trials_s - 535.5).abs() < 0.1, "{default:?}");
+    assert!(default.total_s() < 13.0 * 60.0);
+    let quick = budget(Profile::Quick);
+    assert!((quick.total_s() - 267.4).abs() < 0.1, "{quick:?}");
+    let stop = |load: &str| {
+        let paper = plan(&egress_gateway(), &Choices { profile: Profile::Paper, ..choices() });
+        paper.load(load).unwrap().stop
+    };
+    assert_eq!(stop("clients-20"), Stop::AfterSeconds(300.0));
+    assert_eq!(stop("same-rate"), Stop::AfterSeconds(60.0));
+}
+
+#[test]
+fn the_published_differences_are_held_against_the_baseline_and_the_case_before() {
+    let plan = plan(&egress_gateway(), &Choices { profile: Profile::Quick, ..choices() });
+    let reference = plan.reference.as_ref().unwrap();
+    assert!(reference.recomputed.iter().all(|wanted| plan.load(&wanted.load).is_some()));
+    let held = |variant: &str| -> Vec<_> {
+        let of_variant = reference.recomputed.iter().filter(|wanted| wanted.variant == variant);
+        of_variant.map(|wanted| (wanted.against.as_deref(), wanted.printed)).collect()
+    };
+    assert_eq!(held("gateway-mtls"), [(None, Some(-10.0)), (Some("gateway"), Some(-10.0))]);
+    assert_eq!(held("gateway-sni"), [(None, Some(-24.0)), (Some("gateway-mtls"), Some(-24.0))]);
+}
+
+#[test]
+fn node_proxies_to_an_external_database_are_skipped_with_the_reason() {
+    let mut study = egress_gateway();
+    let ambient = ambient_replicas().variants["ambient"].clone();
+    study.variants.insert(String::from("ambient").try_into().unwrap(), ambient);
+    let plan = plan(&study, &choices());
+    let reason = "node proxies carry nothing to a database outside of the mesh".to_owned();
+    assert_eq!(ambient_of(&plan).1, &VariantState::Skipped(reason));
+}
+
+#[test]
+fn the_listing_of_a_staircase_says_what_is_mixed_and_by_which_ways_it_leaves_the_mesh() {
+    let mut plan = plan(&egress_gateway(), &choices());
+    plan.reference = None;
+    insta::assert_snapshot!(listing(&plan, &[]));
 }
 
 proptest! {

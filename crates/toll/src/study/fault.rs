@@ -6,6 +6,7 @@ use std::fmt;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
+use super::model::Airline;
 use super::tree::Span;
 
 /// All that is wrong with one study file, in the order of its lines.
@@ -161,13 +162,8 @@ pub(super) enum Problem {
     NotOfAirline { key: &'static str, service: String },
     #[error("`{key}` is for a part of the airline, and `{service}` is none")]
     AirlineOnly { key: &'static str, service: String },
-    #[error("`{service}` is the airline's {part} and calls {}", called(.wanted))]
-    AirlineCalls {
-        service: String,
-        part: &'static str,
-        wanted: Vec<&'static str>,
-        known: Vec<String>,
-    },
+    #[error("`{service}` is the airline's {} and calls {}", .part.name(), called(*.part))]
+    AirlineCalls { service: String, part: Airline, known: Vec<String> },
     #[error("`{service}` is the airline's web, which has no database")]
     DatabaseOfWeb { service: String },
     #[error("`{database}` holds no airline")]
@@ -186,8 +182,6 @@ pub(super) enum Problem {
     EgressOfNoSidecar,
     #[error("the application has no external database that an `egress` could lead to")]
     EgressToNowhere,
-    #[error("an ambient data plane knows no external databases, and `{database}` is one")]
-    AmbientToExternal { database: String },
     #[error("the load has a `mix`, so that this `request` is never asked")]
     RequestBesideMix,
     #[error("the airline's {part} has no answer to {asked}")]
@@ -422,7 +416,6 @@ impl Problem {
             Self::EgressToNowhere => {
                 "remove `egress`, or give a database `external: {host: db.airline.example}`".into()
             }
-            Self::AmbientToExternal { .. } => "make it a variant with a `sidecar`".into(),
             Self::RequestBesideMix => "make it one of the `mix`, or remove one of the two".into(),
             Self::UnknownOfAirline { asked, known, .. } => choice_help(asked, known, "known"),
             Self::ConnectionsOfNoClosedLoad { .. } => {
@@ -474,13 +467,12 @@ fn listed(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// `[flights, bookings, customers]` -> "one service each that is flights, bookings and customers"
-fn called(parts: &[&str]) -> String {
-    match parts {
+/// What a part of the airline calls, in words.
+fn called(part: Airline) -> String {
+    let parts: Vec<&str> = part.calls().iter().map(|part| part.name()).collect();
+    match parts.as_slice() {
         [] => "nothing".into(),
-        [first @ .., last] => {
-            format!("one service each that is {} and {last}", first.join(", "))
-        }
+        [first @ .., last] => format!("one service each that is {} and {last}", first.join(", ")),
     }
 }
 

@@ -38,6 +38,7 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
     &[
         ("ambient-replicas", include_str!("../../../../studies/ambient-replicas.yaml")),
         ("customer-360", include_str!("../../../../studies/customer-360.yaml")),
+        ("egress-gateway", include_str!("../../../../studies/egress-gateway.yaml")),
         ("mesher", include_str!("../../../../studies/mesher.yaml")),
         ("petclinic-agent", include_str!("../../../../studies/petclinic-agent.yaml")),
     ]

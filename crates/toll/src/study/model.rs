@@ -14,8 +14,8 @@ mod reference;
 mod sweep;
 
 pub use app::{
-    Airline, App, Database, External, Gateway, Inventory, Petclinic, Program, Queries, Runtime,
-    Server, Service,
+    Airline, App, Database, Gateway, Inventory, Petclinic, Program, Queries, Runtime, Server,
+    Service,
 };
 pub use reference::{Derived, Figures, Recomputed, Reference};
 pub use sweep::{Combination, Matrix};
@@ -97,6 +97,7 @@ pub struct Variant {
 /// By which way traffic to external databases leaves a mesh of sidecars.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("examples" = ["bypass", {"gateway": {"mtls": true}}]))]
 pub enum Egress {
     /// Past the sidecars, whose redirect leaves the databases' addresses out.
     Bypass,

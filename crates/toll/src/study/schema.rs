@@ -64,6 +64,8 @@ pub(super) enum Shape<'s> {
     List(&'s Value),
     /// One of a few words.
     Choice(Vec<&'s str>),
+    /// One of a few words, or a mapping with keys that we chose.
+    WordOrKeys(Vec<&'s str>, Keys<'s>),
     /// Text or a number.
     Scalar,
 }
@@ -100,6 +102,8 @@ impl<'s> Shape<'s> {
     pub(super) fn of(schema: &'s Value) -> Self {
         if let Some(words) = words(schema) {
             Self::Choice(words)
+        } else if let Some(words) = some_words(schema) {
+            Self::WordOrKeys(words, Keys::of(schema))
         } else if let Some(tagged) = Tagged::of(schema) {
             Self::Tagged(tagged)
         } else if let Some(values) = schema.get("patternProperties") {
@@ -173,6 +177,13 @@ fn words(schema: &Value) -> Option<Vec<&str>> {
     schema.get("oneOf")?.as_array()?.iter().map(|word| word.get("const")?.as_str()).collect()
 }
 
+/// The words of a choice some of whose alternatives are mappings.
+fn some_words(schema: &Value) -> Option<Vec<&str>> {
+    let alternatives = list(&schema["oneOf"]).iter();
+    let words: Vec<&str> = alternatives.filter_map(|word| word.get("const")?.as_str()).collect();
+    (!words.is_empty()).then_some(words)
+}
+
 fn entries(properties: &Value) -> impl Iterator<Item = (&str, &Value)> {
     properties.as_object().into_iter().flatten().map(|(key, value)| (key.as_str(), value))
 }
@@ -200,7 +211,7 @@ fn smallest(schema: &Value) -> Value {
         },
         Shape::Names(_) | Shape::Foreign(_) => Value::Object(Map::new()),
         Shape::List(_) => Value::Array(Vec::new()),
-        Shape::Choice(words) => words.first().copied().into(),
+        Shape::Choice(words) | Shape::WordOrKeys(words, _) => words.first().copied().into(),
         Shape::Scalar => {
             schema.get("const").or(schema.get("minimum")).cloned().unwrap_or("".into())
         }

@@ -57,6 +57,15 @@ impl Walk<'_> {
             (Shape::Choice(words), Content::Scalar(Value::String(word))) => {
                 self.sound_or_stand_in(spot, word.as_str().into(), bad_choice(word, &words))
             }
+            (Shape::WordOrKeys(_, keys), Content::Mapping(entries)) => {
+                self.keys(spot, entries, &keys)
+            }
+            (Shape::WordOrKeys(mut words, keys), Content::Scalar(Value::String(word))) => {
+                let known = words.contains(&word.as_str());
+                words.extend(keys.known.iter().map(|(key, _)| *key));
+                let problem = bad_choice(word, &words).or(needs_keys(spot, known));
+                self.sound_or_stand_in(spot, word.as_str().into(), problem)
+            }
             (Shape::Scalar, Content::Scalar(value)) => {
                 self.sound_or_stand_in(spot, value.clone(), scalar_problem(value, spot.schema))
             }
@@ -236,6 +245,11 @@ fn bad_choice(word: &str, words: &[&str]) -> Option<Problem> {
     (!words.contains(&word)).then(problem)
 }
 
+/// A key that stands alone, without what belongs below it.
+fn needs_keys(spot: &Spot, is_word: bool) -> Option<Problem> {
+    (!is_word).then(|| wrong_type(spot))
+}
+
 fn not_a_name(text: &str) -> Problem {
     Problem::Unreadable {
         text: text.into(),
@@ -323,6 +337,7 @@ fn wanted(schema: &Value) -> String {
         }
         (Shape::List(_), ..) => "a list",
         (Shape::Choice(_), ..) => "a word",
+        (Shape::WordOrKeys(..), ..) => "a word or a mapping",
         (Shape::Scalar, Some(title), _) => return with_article(title),
         (Shape::Scalar, None, Some("integer")) => "a whole number",
         (Shape::Scalar, None, Some("number")) => "a number",

@@ -149,6 +149,48 @@ reference:
     - {variant: ambient, against: sidecar, load: get-50x1-on-2, derived: cpu_ratio, printed: 0.5, because: So.}
 ";
 
+/// Four services with a database outside of the mesh, and two ways there; each test breaks a part of it.
+const AIRLINE: &str = "\
+study: airline
+app:
+  entry: web
+  services:
+    web: {port: 8080, airline: web, calls: [flights, bookings, customers], work: {cpu: 100us}}
+    flights: {port: 8081, airline: flights, database: airline-db, connections: 64}
+    bookings: {port: 8082, airline: bookings, database: airline-db, calls: [customers, flights]}
+    customers:
+      port: 8083
+      airline: customers
+      database: airline-db
+  databases:
+    airline-db:
+      port: 27017
+      server: mongodb
+      external: {host: db.airline.example}
+      airline: {flights: 200, seats: 1000, customers: 100}
+variants:
+  none: {}
+  bypass: {sidecar: {proxy: envoy}, egress: bypass}
+  gateway: {sidecar: {proxy: envoy}, egress: {gateway: {sni_proxy: true, hosts: [\"*.airline.example\"]}}}
+baseline: bypass
+loads:
+  clients:
+    closed: {connections: 20}
+    duration: 3s
+    mix:
+      find: {weight: 40, path: \"/flights?from=A1&to=A2\"}
+      book: {weight: 20, method: POST, path: /bookings, body: \"{}\"}
+      look: {weight: 20, path: \"/customers/{{random.0.99}}\"}
+    matrix: {connections: [1, 5, 20]}
+  steady: {open: {rate: 100/s}, duration: 3s, request: {path: \"/bookings?customer=7\"}}
+quick: {matrices: {clients: {connections: [1, 20]}}}
+reference:
+  source: a paper
+  figures: {}
+  recomputed:
+    - {variant: gateway, against: none, load: clients-20, derived: throughput_change, printed: -24, because: So.}
+";
+
 fn no_environment(_: &str) -> Option<String> {
     None
 }
@@ -362,6 +404,123 @@ shown_as! {
     a_derivation_of_a_cell_that_is_not_there_is_shown: "load: get-50x1-on-2" => "load: get-50x2-on-2";
     a_derivation_is_held_against_a_known_variant: "against: sidecar" => "against: sidecars";
     a_derivation_is_not_held_against_itself: "against: sidecar" => "against: ambient";
+}
+
+shown_as! {
+    in AIRLINE;
+    an_unknown_part_of_the_airline_is_answered_with_the_nearest_one: "airline: flights" => "airline: flight";
+    the_airline_excludes_what_other_programs_have:
+        "      airline: customers" => "      airline: customers\n      command: [./customers]\n      runtime: native";
+    the_airline_is_no_part_of_the_petclinic:
+        "      airline: customers" => "      airline: customers\n      petclinic: vets";
+    a_part_of_the_airline_queries_nothing:
+        "      airline: customers" => "      airline: customers\n      stall: {every: 1s, for: 1ms}\n      reply: {bytes: 5}";
+    what_is_no_part_of_the_airline_has_no_pool: "      airline: customers" => "      connections: 5";
+    the_web_of_the_airline_calls_all_other_parts: "calls: [flights, bookings, customers]" => "calls: [flights, bookings]";
+    the_web_of_the_airline_calls_each_part_once: "calls: [flights, bookings, customers]" => "calls: [flights, flights, bookings, customers]";
+    the_customers_of_the_airline_call_nothing: "      port: 8083" => "      port: 8083\n      calls: [flights]";
+    the_web_of_the_airline_has_no_database: "airline: web, calls" => "airline: web, database: airline-db, calls";
+    a_part_of_the_airline_needs_a_database: "      database: airline-db\n" => "";
+    an_unknown_database_of_the_airline_is_answered_with_the_nearest_one: "      database: airline-db" => "      database: airlin-db";
+    the_airline_is_in_no_database_of_others:
+        "      server: mongodb\n      external: {host: db.airline.example}\n      airline: {flights: 200, seats: 1000, customers: 100}"
+        => "      seed: SELECT 1";
+    nobody_else_queries_the_airlines_database:
+        "  databases:" => "    extra: {port: 9000, postgres: {database: airline-db, read: SELECT 1}}\n  databases:";
+    an_external_database_is_not_called: "calls: [customers, flights]" => "calls: [customers, flights, airline-db]";
+    an_external_database_has_no_seed:
+        "      airline: {flights: 200, seats: 1000, customers: 100}" => "      seed: SELECT 1";
+    an_external_database_holds_the_airline: "      airline: {flights: 200, seats: 1000, customers: 100}\n" => "";
+    a_database_is_filled_in_one_way: "      server: mongodb" => "      seed: SELECT 1";
+    the_airlines_database_is_outside_of_the_mesh: "      external: {host: db.airline.example}\n" => "";
+    bookings_are_counted_without_sql: "      server: mongodb" => "      written: SELECT 1, 1";
+    mongodb_is_for_the_airline:
+        "  databases:" => "  databases:\n    log: {port: 5432, server: mongodb, seed: SELECT 1}";
+    an_external_host_has_a_name: "host: db.airline.example" => "host: 10.0.0.1:27017";
+    external_hosts_have_names_of_their_own:
+        "  databases:" => "  databases:\n    other: {port: 1, external: {host: db.airline.example}, airline: {}}";
+    an_unknown_server_is_answered_with_the_nearest_one: "server: mongodb" => "server: mongo";
+    an_inventory_is_not_endless: "seats: 1000" => "seats: 2000000000";
+    an_unknown_way_out_is_answered_with_the_nearest_one: "egress: bypass" => "egress: bypas";
+    a_gateway_on_the_way_out_is_a_mapping: "egress: bypass" => "egress: gateway";
+    a_way_out_is_a_word_or_a_mapping: "egress: bypass" => "egress: [bypass]";
+    a_misspelt_key_of_a_way_out_is_answered_with_the_nearest_one: "sni_proxy: true" => "sni_prox: true";
+    a_way_out_needs_sidecars: "  none: {}" => "  none: {egress: sidecar}";
+    the_names_that_a_gateway_lets_out_are_names: "*.airline.example" => "*airline.example";
+    no_part_is_called_as_the_egress_gateway_is: "  databases:" => "    egress: {port: 9000}\n  databases:";
+    a_mix_takes_the_place_of_a_request: "    duration: 3s\n    mix:" => "    duration: 3s\n    request: {path: /flights}\n    mix:";
+    a_request_of_a_mix_has_a_weight: "weight: 40, " => "";
+    a_weight_of_nothing_is_shown: "weight: 40" => "weight: 0";
+    a_request_of_a_mix_is_checked_as_any: "method: POST, path: /bookings" => "path: /bookings";
+    a_mix_is_of_something:
+        "    mix:\n      find: {weight: 40, path: \"/flights?from=A1&to=A2\"}\n      book: {weight: 20, method: POST, path: /bookings, body: \"{}\"}\n      look: {weight: 20, path: \"/customers/{{random.0.99}}\"}\n"
+        => "    mix: {}\n";
+    what_the_airline_has_no_answer_to_is_answered_with_the_nearest_one: "/flights?from" => "/flight?from";
+    connections_are_swept_in_a_closed_loop: "    closed: {connections: 20}" => "    open: {rate: 20/s}";
+    swept_connections_are_in_range_and_there_once: "connections: [1, 5, 20]" => "connections: [0, 5, 5, 60001]";
+    a_staircase_has_a_step: "connections: [1, 5, 20]" => "connections: []";
+    figures_of_a_staircase_are_of_its_steps: "load: clients-20" => "load: clients";
+}
+
+#[test]
+fn a_way_out_leads_to_an_external_database() {
+    let said = errors_of(&with(
+        "proxy: envoy, mtls: strict}",
+        "proxy: envoy, mtls: strict}, egress: bypass",
+    ));
+    assert!(said.contains("no external database that an `egress` could lead to"), "{said}");
+}
+
+#[test]
+fn a_study_of_the_airline_is_read_without_warning() {
+    let (study, warnings) = read("airline.yaml", AIRLINE, &no_environment).unwrap();
+    assert_eq!(warnings, []);
+    let clients = &study.loads["clients"];
+    let weights: Vec<u32> = clients.mix.values().map(|kind| kind.weight).collect();
+    assert_eq!(weights, [40, 20, 20]);
+    let names = clients.names(&"clients".parse().unwrap());
+    assert_eq!(names, ["clients-1", "clients-5", "clients-20"]);
+    let quick = study.clone().with_profile(Profile::Quick);
+    assert_eq!(
+        quick.loads["clients"].names(&"clients".parse().unwrap()),
+        ["clients-1", "clients-20"]
+    );
+    assert_eq!(study.app.external().collect::<Vec<_>>()[0].1, "db.airline.example");
+    let stored = serde_json::to_string(&study).unwrap();
+    assert_eq!(serde_json::from_str::<Study>(&stored).unwrap(), study);
+}
+
+#[test]
+fn an_sni_proxy_needs_no_mtls_and_a_gateway_nothing() {
+    let plain = replaced(AIRLINE, "{sni_proxy: true, hosts: [\"*.airline.example\"]}", "{}");
+    for text in [AIRLINE, &plain] {
+        let (study, _) = read("airline.yaml", text, &no_environment).unwrap();
+        let Some(Egress::Gateway(gateway)) = &study.variants["gateway"].egress else {
+            panic!("none")
+        };
+        assert!(!gateway.mtls);
+    }
+}
+
+#[test]
+fn a_gateway_that_does_not_let_the_database_out_is_warned_of_with_its_line() {
+    for (hosts, warned) in
+        [("*.airline.example", false), ("db.airline.example", false), ("*.other.example", true)]
+    {
+        let text = replaced(AIRLINE, "*.airline.example", hosts);
+        let (_, warnings) = read("airline.yaml", &text, &no_environment).unwrap();
+        let said: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        let wanted = "line 21: the egress gateway of gateway does not let db.airline.example out, so no trial of it will count";
+        assert_eq!(said, if warned { vec![wanted] } else { vec![] }, "{hosts}");
+    }
+}
+
+#[test]
+fn a_profile_changes_the_work_of_the_airline_too() {
+    let text = replaced(AIRLINE, "quick: {", "quick: {work: {cpu: 0us}, ");
+    let (study, _) = read("airline.yaml", &text, &no_environment).unwrap();
+    let quick = study.with_profile(Profile::Quick);
+    assert!(quick.app.services.values().all(|service| service.work.unwrap().cpu.is_zero()));
 }
 
 #[test]
@@ -756,7 +915,7 @@ fn default_with_alternatives() -> String {
 /// The keys of a mapping's schema, whatever decides on them.
 fn all_keys(schema: &Value) -> Vec<(&str, &Value)> {
     match Shape::of(schema) {
-        Shape::Keys(Keys { known, .. }) => known,
+        Shape::Keys(Keys { known, .. }) | Shape::WordOrKeys(_, Keys { known, .. }) => known,
         Shape::Tagged(tagged) => {
             tagged.branches.into_iter().flat_map(|(_, keys)| keys.known).collect()
         }
@@ -879,7 +1038,7 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         validator.is_valid(&plain(&root))
     };
     let alternatives = default_with_alternatives();
-    let sound = [SOUND, CHAIN, TRACED, SWEPT, annotated_default(), &alternatives];
+    let sound = [SOUND, CHAIN, TRACED, SWEPT, AIRLINE, annotated_default(), &alternatives];
     let sound = sound.into_iter().chain(builtin().iter().map(|(_, text)| *text));
     sound.into_iter().for_each(|text| assert!(accepts(text), "{text}"));
     let broken = [
@@ -924,6 +1083,14 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         replaced(SWEPT, "rate: [20/s, 50/s]", "rate: []"),
         replaced(SWEPT, "replicas: {page: [1, 10]}", "replicas: {}"),
         replaced(SWEPT, "nodes: [1, 2]", "node: [1, 2]"),
+        replaced(AIRLINE, "egress: bypass", "egress: bypas"),
+        replaced(AIRLINE, "egress: bypass", "egress: gateway"),
+        replaced(AIRLINE, "sni_proxy: true", "sni_prox: true"),
+        replaced(AIRLINE, "airline: flights", "airline: flight"),
+        replaced(AIRLINE, "server: mongodb", "server: mongo"),
+        replaced(AIRLINE, "weight: 40, ", ""),
+        replaced(AIRLINE, "weight: 40", "weight: 40, colour: red"),
+        replaced(AIRLINE, "connections: [1, 5, 20]", "connections: []"),
     ];
     broken.iter().for_each(|text| assert!(!accepts(text), "{text}"));
 }

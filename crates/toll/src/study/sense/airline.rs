@@ -70,18 +70,18 @@ fn calls(app: &App, name: &Name, part: Airline) -> Option<Nonsense> {
     }
     let problem = Problem::AirlineCalls {
         service: name.to_string(),
-        part: part.name(),
-        wanted: part.calls().iter().map(|part| part.name()).collect(),
-        known: part.calls().iter().filter_map(|part| first_of(app, *part)).collect(),
+        part,
+        known: part.calls().iter().map(|part| first_of(app, *part)).collect(),
     };
     let found = at_value(problem, service_at(name, "airline"));
     let found = found.because_of(service_at(name, "calls"));
     Some(calls.iter().fold(found, |found, called| found.because_of(service_at(called, "airline"))))
 }
 
-fn first_of(app: &App, part: Airline) -> Option<String> {
+/// The service that plays the part; the part's own name while there is none.
+fn first_of(app: &App, part: Airline) -> String {
     let found = app.services.iter().find(|(_, service)| service.airline == Some(part));
-    found.map(|(name, _)| name.to_string())
+    found.map_or_else(|| part.name().to_owned(), |(name, _)| name.to_string())
 }
 
 /// The web asks no database, every other part one that holds the airline.

@@ -30,7 +30,6 @@ pub(super) fn check(study: &Study) -> Vec<Nonsense> {
     for (name, variant) in &study.variants {
         let at = Pointer::to(&["variants", name.as_str()]);
         found.extend(egress(study, variant, &at));
-        found.extend(ambient_to_external(&study.app, variant, &at));
     }
     found
 }
@@ -68,14 +67,6 @@ fn egress(study: &Study, variant: &Variant, at: &Pointer) -> Vec<Nonsense> {
         }));
     }
     found
-}
-
-/// Node proxies carry what pods say to pods.
-fn ambient_to_external(app: &App, variant: &Variant, at: &Pointer) -> Option<Nonsense> {
-    variant.ambient?;
-    let (name, _) = app.external().next()?;
-    let problem = Problem::AmbientToExternal { database: name.to_string() };
-    Some(at_key(problem, at.child("ambient")).from(&["app", "databases"]))
 }
 
 fn first_with(study: &Study, key: &str, has: impl Fn(&Variant) -> bool) -> Option<Pointer> {
