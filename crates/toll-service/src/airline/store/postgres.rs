@@ -37,22 +37,22 @@ const PROTOCOL: &[u8] = b"postgresql";
 /// Rows that are inserted at a time.
 const BATCH: usize = 1000;
 
-const FLIGHTS: &str = r#"SELECT number, code, carrier, "from", "to", departs, arrives, aircraft, terminal, gate, fare, baggage,
-    price, currency, seats, free FROM flights WHERE "from" = $1 AND "to" = $2 ORDER BY number LIMIT 4"#;
+const FLIGHTS: &str = r#"SELECT number, code, carrier, "from", "to", departs, arrives, aircraft, terminal, gate, fare,
+    baggage, price, currency, seats, free FROM flights WHERE "from" = $1 AND "to" = $2 ORDER BY number LIMIT 4"#;
 
 const CUSTOMER: &str = "SELECT number, name, email, phone, street, postcode, city, country, born, nationality, passport,
     passport_until, programme, tier, miles, seat, meal, language, since FROM customers WHERE number = $1";
 
-const BOOKINGS: &str = r#"SELECT key, customer, passenger, flight, carrier, "from", "to", departs, terminal, cabin, baggage, price, currency,
-    status FROM bookings WHERE customer = $1 ORDER BY id DESC LIMIT 4"#;
+const BOOKINGS: &str = r#"SELECT key, customer, passenger, flight, carrier, "from", "to", departs, terminal, cabin,
+    baggage, price, currency, status FROM bookings WHERE customer = $1 ORDER BY id DESC LIMIT 4"#;
 
 const TAKE_SEAT: &str =
     "UPDATE flights SET free = free - 1 WHERE number = $1 AND free > 0 RETURNING number";
 
 const GIVE_SEAT_BACK: &str = "UPDATE flights SET free = free + 1 WHERE number = $1";
 
-const BOOK: &str = r#"INSERT INTO bookings (key, customer, passenger, flight, carrier, "from", "to", departs, terminal, cabin, baggage,
-    price, currency, status) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"#;
+const BOOK: &str = r#"INSERT INTO bookings (key, customer, passenger, flight, carrier, "from", "to", departs, terminal,
+    cabin, baggage, price, currency, status) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"#;
 
 /// The lab knows it by `inet_client_addr` and leaves it out of its counts, and by `pg_catalog` those below.
 const OWN_ADDRESS: &str = "SELECT pg_catalog.host(pg_catalog.inet_client_addr())";
@@ -68,15 +68,16 @@ const LOOK: &str = "SELECT pg_catalog.current_setting('server_version'),
 /// Columns are named as the documents' fields.
 const TABLES: &str = r#"
     DROP TABLE IF EXISTS flights, customers, bookings;
-    CREATE TABLE flights (number int PRIMARY KEY, code text, carrier text, "from" text, "to" text, departs text, arrives text,
-        aircraft text, terminal text, gate text, fare text, baggage text, price int, currency text, seats int,
-        free int CHECK (free >= 0));
+    CREATE TABLE flights (number int PRIMARY KEY, code text, carrier text, "from" text, "to" text, departs text,
+        arrives text, aircraft text, terminal text, gate text, fare text, baggage text, price int, currency text,
+        seats int, free int CHECK (free >= 0));
     CREATE INDEX ON flights ("from", "to", number);
     CREATE TABLE customers (number int PRIMARY KEY, name text, email text, phone text, street text, postcode text,
         city text, country text, born text, nationality text, passport text, passport_until text, programme text,
         tier text, miles int, seat text, meal text, language text, since text);
-    CREATE TABLE bookings (key text, customer int, passenger text, flight int, carrier text, "from" text, "to" text, departs text, terminal text,
-        cabin text, baggage text, price int, currency text, status text, id bigint GENERATED ALWAYS AS IDENTITY);
+    CREATE TABLE bookings (key text, customer int, passenger text, flight int, carrier text, "from" text, "to" text,
+        departs text, terminal text, cabin text, baggage text, price int, currency text, status text,
+        id bigint GENERATED ALWAYS AS IDENTITY);
     CREATE INDEX ON bookings (customer, id)"#;
 
 /// A PostgreSQL server's database `toll`.
@@ -175,7 +176,8 @@ impl Postgres {
     ) -> Result<(), Cause> {
         // The number that a booking gets by itself is the last column, which the JSON has not.
         let sql = format!(
-            "INSERT INTO {table} OVERRIDING USER VALUE SELECT * FROM json_populate_recordset(NULL::{table}, $1::text::json)"
+            "INSERT INTO {table} OVERRIDING USER VALUE \
+             SELECT * FROM json_populate_recordset(NULL::{table}, $1::text::json)"
         );
         let mut values = values.peekable();
         while values.peek().is_some() {
