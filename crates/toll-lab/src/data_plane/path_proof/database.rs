@@ -391,7 +391,7 @@ impl Sources {
         let ends = [(seen.before, 0), (seen.after, needed)].map(|(sight, needed)| {
             let pods = seen.pods_of(name).into_iter();
             let open = pods.map(|pod| self.open_claim(&pod, sight.databases.get(&pod), needed));
-            // A driver does not tell an application over which of its connections it asks.
+            // Not every driver tells over which connection it asks, and the server lists them all.
             let telling = database.external.is_none();
             let callers = seen.deployment.callers_of(name).filter(|_| telling);
             let told = callers.flat_map(|caller| self.told_claims(seen, sight, caller, name));

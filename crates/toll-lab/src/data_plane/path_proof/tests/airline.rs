@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::data_plane::counters::TcpCounters;
 use crate::data_plane::fixture::{airline, in_pods, leaving, on_postgres, ways_out, with_replicas};
 use crate::deployment::EgressGateway;
 use crate::proof::{Asked, Direction, Traversal};
