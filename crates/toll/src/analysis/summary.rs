@@ -440,13 +440,16 @@ pub fn database(run: &RunRecord) -> Option<String> {
     let is_stand_in = |fact: &&(String, String)| said(fact).contains(STAND_IN);
     match server(&run.plan)? {
         DatabaseServer::Postgres => labelled("PostgreSQL").map(said),
-        DatabaseServer::MongoDb => match facts.iter().find(is_stand_in) {
-            Some((_, value)) if value.contains(STAND_IN) => {
-                Some(format!("{value}, a stand-in for MongoDB"))
-            }
-            Some(fact) => Some(format!("{}, a stand-in for MongoDB", said(fact))),
-            None => labelled("mongod").map(said),
-        },
+        // Where both are there, the lab takes `mongod`.
+        DatabaseServer::MongoDb => labelled("MongoDB").map(said).or_else(|| {
+            let (label, value) = facts.iter().find(is_stand_in)?;
+            let named = if label.contains(STAND_IN) {
+                format!("{STAND_IN} {value}")
+            } else {
+                value.clone()
+            };
+            Some(format!("{named}, a stand-in for MongoDB"))
+        }),
     }
 }
 

@@ -193,9 +193,9 @@ mod caveats {
     #[test]
     fn a_database_that_stands_in_for_none_needs_no_caveat() {
         let mut run = exact();
-        run.host.facts[1] = ("mongod".into(), "7.0.14 (sha256 0, PATH)".into());
+        run.host.facts.push(("MongoDB".into(), "7.0.14 (sha256 0, PATH)".into()));
         let found = findings(&run);
-        let server = "mongod 7.0.14 (sha256 0, PATH)";
+        let server = "MongoDB 7.0.14 (sha256 0, PATH)";
         assert!(found.manifest.contains(&("database".into(), server.into())));
         assert!(said(&found, "stand-in").is_empty());
     }
