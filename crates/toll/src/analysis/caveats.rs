@@ -484,11 +484,17 @@ fn left_out(run: &RunRecord) -> Vec<String> {
         .filter_map(|t| t.proof.as_ref().map(|proof| (&t.trial.arm.variant, proof)))
         .flat_map(|(variant, proof)| proof.left_out.iter().map(move |what| (variant, what)))
         .filter(|(_, what)| !is_said_elsewhere(run, what))
-        .map(|(variant, what)| format!("{variant}: not proven: {what}"))
+        .map(|(variant, what)| format!("{variant}: left out of the proof: {}", needs(what)))
         .collect();
     sentences.sort();
     sentences.dedup();
     sentences
+}
+
+/// What a claim needs that this study does not have.
+fn needs(what: &str) -> String {
+    let needed = ", a claim that needs a service that reports its requests";
+    what.replace(": no service reports its requests", needed)
 }
 
 /// Spans that are missing have a caveat of their own, and where nothing runs a sidecar none can be crossed.

@@ -9,7 +9,7 @@ use super::figures::{Scale, verbatim};
 use super::sweep::{listed, off, quantity, several, shown_off};
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::terminal;
-use super::wording::interval;
+use super::wording::{ends, interval};
 
 /// Stands behind a figure that nothing measured speaks for.
 const MARK: &str = " *";
@@ -61,6 +61,7 @@ fn table(answer: &Capacity) -> Table {
         figures("predicted"),
         figures(format!("{level:.0}\u{a0}% interval")),
         figures("held-out error"),
+        words("verdict"),
     ];
     let groups = QUANTITIES.into_iter().filter_map(|quantity| group(answer, quantity)).collect();
     Table { columns, groups }
@@ -81,6 +82,7 @@ fn group(answer: &Capacity, quantity: ScaledQuantity) -> Option<Group> {
             Cell::toned(format!("{}{mark}", figure(quantity, scale, p.predicted.value)), tone),
             interval(scale, p.predicted).into(),
             held_out(quantity, scale, &p.held_out).into(),
+            verdict(p),
         ]
     };
     let title = Some(format!("{}, {}", called(quantity, &answer.baseline), scale.unit()));
@@ -89,6 +91,16 @@ fn group(answer: &Capacity, quantity: ScaledQuantity) -> Option<Group> {
 
 fn figure(quantity: ScaledQuantity, scale: Scale, value: f64) -> String {
     if quantity.is_added() { scale.signed(value) } else { scale.plain(value) }
+}
+
+/// Whether the added latency is told from none; of memory and CPU nobody doubts that there are some.
+fn verdict(prediction: &Prediction) -> Cell {
+    match ends(prediction.predicted) {
+        _ if !prediction.quantity.is_added() => Cell::default(),
+        Some((low, _)) if low > 0.0 => Cell::toned("higher", Tone::Worse),
+        Some((_, high)) if high < 0.0 => Cell::toned("lower", Tone::Better),
+        _ => Cell::toned("cannot tell", Tone::Unknown),
+    }
 }
 
 /// The worst of the held-out cells: in percent of what was measured, or for what may be next to nothing in its unit.
@@ -108,6 +120,9 @@ fn notes(answer: &Capacity) -> Vec<String> {
         ));
     }
     notes.push("The interval is where one more trial of this size would lie. Memory is anonymous memory, CPU is by counters, both of gateway, application and data plane together.".into());
+    if predictions(answer).any(|p| p.quantity.is_added()) {
+        notes.push("Added latency is higher or lower where its interval leaves zero out; elsewhere one more trial may show either, or none.".into());
+    }
     notes.extend(node_proxies(answer));
     notes.extend(predictions(answer).find_map(|p| p.held_out.first()).map(tried));
     notes

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::html;
-use super::tests::{ambient_replicas, customer_360, edges, mesher, petclinic};
+use super::tests::{ambient_replicas, customer_360, edges, egress_gateway, mesher, petclinic};
 
 /// A start takes under a second; on a busy machine it may take ten times as long.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -192,8 +192,9 @@ fn framed(page: &str) -> String {
     document.into_string()
 }
 
-fn pages() -> [String; 5] {
-    [mesher(), edges(), customer_360(), petclinic(), ambient_replicas()].map(|f| html(&f))
+fn pages() -> [String; 6] {
+    [mesher(), edges(), customer_360(), petclinic(), ambient_replicas(), egress_gateway()]
+        .map(|f| html(&f))
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub(super) fn proof(findings: &Findings, detail: Detail) -> Section {
         let text = if findings.staircases.is_empty() {
             "The trials of all cells are counted; the claims are those of the last that ran at the largest size."
         } else {
-            "The trials of all steps are counted; the claims are those of the last. What was expected and seen is below."
+            "The trials of all steps are counted; the claims are those of the last. What each expected and saw is in the HTML report."
         };
         pieces.extend((detail == Detail::Full).then(|| Piece::Text(text.into())));
     }
@@ -82,7 +82,7 @@ fn side_by_side(proofs: &[ProofSummary]) -> Table {
         rows.extend(claims[..shown].iter().map(|claim| row((*claim).to_owned(), cells(claim))));
         let more = |has: &bool| if *has { Cell::toned("yes", Tone::Same) } else { absent() };
         let rest = claims.len() - shown;
-        let title = format!("{rest} more, all below");
+        let title = format!("{rest} more of these cases");
         rows.extend((rest > 0).then(|| row(title, who.iter().map(more).collect())));
     }
     let heads = proofs.iter().map(|proof| words(&proof.variant));

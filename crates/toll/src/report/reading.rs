@@ -47,17 +47,33 @@ pub(super) fn reading(findings: &Findings) -> Section {
             "Signs of a disturbed machine: CPU time that the hypervisor gave to others, and how much slower a fixed piece of work ran than at its fastest.",
         ),
     ];
-    let rows = rows.into_iter().chain(of_tracing(findings));
+    let rows = rows.into_iter().chain(of_some(findings));
     let rows = rows.map(|(word, meaning)| vec![word.into(), meaning.into()]).collect();
     let table = Table::new(vec![words(""), words("")], rows);
     section("reading", "How to read this", vec![Piece::Table(table)])
 }
 
-/// Words that only studies of agents, JVMs and virtual users need.
-fn of_tracing(findings: &Findings) -> impl Iterator<Item = (&'static str, &'static str)> {
+/// Words that only studies of agents, JVMs, virtual users and staircases need.
+fn of_some(findings: &Findings) -> impl Iterator<Item = (&'static str, &'static str)> {
     let users = findings.loads.iter().any(|load| load.view == View::Users);
     let jvms = findings.loads.iter().any(|load| !load.jvms.is_empty());
+    let stairs = !findings.staircases.is_empty();
     let rows = [
+        (
+            stairs,
+            "carries less, more",
+            "Throughput over all steps of the staircase: within a block the geometric mean of the steps' ratios. Judged as higher and lower are.",
+        ),
+        (
+            stairs,
+            "case before",
+            "The variant that stands before in the study, to which this one adds one thing.",
+        ),
+        (
+            stairs,
+            "data plane",
+            "The proxies that the mesh puts in the way: sidecars, egress gateway, SNI proxy.",
+        ),
         (
             users,
             "virtual users",

@@ -189,12 +189,44 @@ fn hostile_sweep() -> Findings {
     read(&text.replace("nginx", "</svg><i>").replace("get-", "<u>-"))
 }
 
+/// A staircase with every estimate of its own tables and charts left undefined.
+fn undefined_staircase() -> Findings {
+    let mut findings = egress_gateway();
+    let gone = Estimate { value: f64::NAN, low: f64::NAN, high: f64::NAN, level: 0.95, blocks: 0 };
+    let stairs = &mut findings.staircases[0];
+    stairs.answer_bytes = Some(f64::NAN);
+    stairs.lines[0].steps.clear();
+    stairs.lines[1].steps[2].throughput_per_s = gone;
+    stairs.lines[2].steps[0].mesh_cpu_us = Some(gone);
+    stairs.lines[3].steps[3].application_cpu_us = None;
+    for difference in &mut stairs.differences {
+        difference.throughput_ratio = gone;
+        difference.mesh_cpu_us = Some(gone);
+        difference.mesh_cpu_ratio = Some(gone);
+        difference.application_cpu_us = None;
+        difference.verdict = Verdict::CannotTell { floor: f64::NAN, more_blocks: None };
+    }
+    for variant in findings.loads.iter_mut().flat_map(|load| &mut load.variants) {
+        variant.metrics[0].1 = gone;
+        variant.cpu_per_request[0].cost = gone;
+    }
+    findings
+}
+
+/// A staircase whose variants, services and loads are named by an enemy.
+fn hostile_staircase() -> Findings {
+    let text = serde_json::to_string(&egress_gateway()).unwrap();
+    let text = text.replace("gateway-mtls", "<b onclick=x>|`").replace("clients-", "</svg><i>");
+    read(&text.replace("airline-db", "<u>"))
+}
+
 fn all() -> Vec<Findings> {
     let chains = [customer_360(), undefined_chain(), hostile_chain()];
     let agents = [petclinic(), undefined_agent(), hostile_agent()];
     let others = [mesher(), edges(), nothing(), undefined(), hostile()];
     let sweeps = [ambient_replicas(), undefined_sweep(), hostile_sweep()];
-    others.into_iter().chain(chains).chain(agents).chain(sweeps).collect()
+    let stairs = [egress_gateway(), undefined_staircase(), hostile_staircase()];
+    others.into_iter().chain(chains).chain(agents).chain(sweeps).chain(stairs).collect()
 }
 
 /// Values of `name="..."` in `page`.

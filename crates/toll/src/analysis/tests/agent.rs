@@ -646,9 +646,9 @@ fn what_the_proofs_left_out_is_a_caveat_unless_another_one_says_it() {
     record.trials[0].proof.as_mut().unwrap().left_out = left_out.into();
     let not_proven = |record: &RunRecord| -> Vec<String> {
         let warnings = found(record).warnings.into_iter();
-        warnings.filter(|warning| warning.contains("not proven")).collect()
+        warnings.filter(|warning| warning.contains("left out of the proof")).collect()
     };
-    assert_eq!(not_proven(&record), ["bare: not proven: something else"]);
+    assert_eq!(not_proven(&record), ["bare: left out of the proof: something else"]);
     let VariantState::Ready(mesh) = &mut record.plan.variants[1].state else { panic!("ready") };
     mesh.data_plane = DataPlane::Sidecar {
         egress: Egress::Sidecar,

@@ -49,3 +49,30 @@ fn the_json_has_every_digit_and_the_cells_behind_the_error() {
     assert_eq!(json["measured"]["pods"], serde_json::json!([1, 10, 50, 90]));
     assert_eq!(json["measured"]["nodes"], 1);
 }
+
+#[test]
+fn an_added_latency_whose_interval_holds_zero_cannot_be_told() {
+    let said = |answer: &Capacity| {
+        let text = capacity(answer, 80, false);
+        let added =
+            text.split("added to p50").nth(1).unwrap().split("added to p99").next().unwrap();
+        added.lines().find(|line| line.starts_with("  sidecar ")).unwrap().to_owned()
+    };
+    let mut told = answer(40, false);
+    assert!(said(&told).ends_with(" higher"), "{}", said(&told));
+    let of_sidecar = told.variants.iter_mut().find(|v| v.variant == "sidecar").unwrap();
+    let p50 = ScaledQuantity::AddedP50;
+    let p50 = of_sidecar.predictions.iter_mut().find(|p| p.quantity == p50).unwrap();
+    p50.predicted.low = -12.0;
+    assert!(said(&told).ends_with(" cannot tell"), "{}", said(&told));
+}
+
+#[test]
+fn an_error_that_is_nothing_in_the_unit_of_its_column_is_told_in_its_own() {
+    let seconds = Scale::of(quantity(ScaledQuantity::AddedP99), [2.5e6]);
+    let shown = |off| shown_off(ScaledQuantity::AddedP99, seconds, off).replace('\u{a0}', " ");
+    assert_eq!(shown(41.0), "+41.0 µs");
+    assert_eq!(shown(-41.0), "−41.0 µs");
+    assert_eq!(shown(60_000.0), "+0.06");
+    assert_eq!(shown(0.0), "0.00");
+}

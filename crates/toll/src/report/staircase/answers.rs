@@ -33,11 +33,12 @@ fn of_stairs(stairs: &Stairs<'_>) -> Vec<String> {
 /// ` over 1 to 60 clients`.
 fn place(stairs: &Stairs<'_>) -> String {
     let clients = stairs.clients();
+    let of = stairs.name().map_or_else(String::new, |name| format!(" of {name}"));
     match (clients.first(), clients.last()) {
         (Some(first), Some(last)) if first != last => {
-            format!(" over {first} to {}", several_clients(*last))
+            format!(" over {first} to {}{of}", several_clients(*last))
         }
-        (Some(only), _) => format!(" with {}", several_clients(*only)),
+        (Some(only), _) => format!(" with {}{of}", several_clients(*only)),
         _ => String::new(),
     }
 }

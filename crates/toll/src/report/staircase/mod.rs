@@ -89,7 +89,19 @@ impl<'a> Stairs<'a> {
     /// A title that no other staircase has.
     pub(super) fn title(&self, text: impl Into<String>) -> String {
         let text = text.into();
-        if self.findings.staircases.len() == 1 { text } else { format!("{text}: {}", self.of.load) }
+        self.name().map_or_else(|| text.clone(), |name| format!("{text}: {name}"))
+    }
+
+    /// What tells it from the others of the run; none where it is the only one.
+    fn name(&self) -> Option<String> {
+        let all = &self.findings.staircases;
+        let alike = all.iter().filter(|of| of.load == self.of.load).count();
+        match (all.len(), alike) {
+            (1, _) => None,
+            (_, 1) => Some(self.of.load.clone()),
+            // A load may sweep something else besides.
+            _ => Some(format!("{}, staircase {}", self.of.load, self.index + 1)),
+        }
     }
 }
 
@@ -139,11 +151,14 @@ pub(super) fn full(
     let others = other_loads(all, findings).map(|i| who_pays(findings, i));
     let cells = detailed.iter().filter_map(|load| Some(cell_details(sweep.as_ref()?, load)));
     parts.extend(others.chain(cells).map(Part::Folded));
-    let trials = [proof::claims(findings), record::trials(findings)].map(|section| {
+    // Of four services and six cases there are hundreds of claims: more than a forge takes.
+    let is_whole = detailed.len() == all.iter().flat_map(Stairs::steps).count();
+    let claims = is_whole.then(|| proof::claims(findings));
+    let behind = claims.into_iter().chain([record::trials(findings)]).map(|section| {
         let (id, title) = (format!("{}-all", section.id), section.title.clone());
         Part::Folded(Folded { id, title, sections: vec![section] })
     });
-    parts.extend(trials);
+    parts.extend(behind);
     parts.extend([record::machine(findings), reading::reading(findings)].map(Part::Open));
     parts
 }

@@ -5,7 +5,7 @@ use super::Sweep;
 use super::words::{at_rate, listed, several, stacked};
 use crate::analysis::findings::{Crossing, Estimate, HeldOut, ScaledQuantity, Scaling};
 use crate::report::content::{Detail, in_first_order, section};
-use crate::report::figures::{Quantity, Scale, change, rounded, verbatim};
+use crate::report::figures::{Quantity, Scale, change, figure, rounded, signed, verbatim};
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::{ends, interval};
 
@@ -276,9 +276,15 @@ pub(in crate::report) fn off(of: ScaledQuantity, held: &HeldOut) -> f64 {
     if of.is_added() { held.predicted.value - held.measured.value } else { held.error }
 }
 
-/// The same for a table: `+2.2 %`, `+0.12`.
+/// The same for a table: `+2.2 %`, `+0.12`; what rounds to nothing in the unit of the table is told in its own.
 pub(in crate::report) fn shown_off(of: ScaledQuantity, scale: Scale, off: f64) -> String {
-    if of.is_added() { scale.signed(off) } else { change(1.0 + off) }
+    if !of.is_added() {
+        return change(1.0 + off);
+    }
+    let shown = scale.signed(off);
+    let is_zero = !shown.chars().any(|digit| ('1'..='9').contains(&digit));
+    let is_lost = off != 0.0 && off.is_finite() && is_zero;
+    if is_lost { signed(off, figure(quantity(of), off)) } else { shown }
 }
 
 fn predictions(quantity: ScaledQuantity, fits: &[&Scaling]) -> Group {

@@ -1,6 +1,7 @@
 //! What a reader must find in the report of a staircase.
 
 use super::*;
+use crate::analysis::findings::StaircaseDifference;
 
 #[test]
 fn the_report_of_a_staircase_fits_80_columns() {
@@ -10,4 +11,177 @@ fn the_report_of_a_staircase_fits_80_columns() {
 #[test]
 fn the_markdown_report_of_a_staircase_has_the_same_tables_and_folds_its_steps() {
     insta::assert_snapshot!(markdown(&egress_gateway()));
+}
+
+fn answers_of(findings: &Findings) -> Vec<String> {
+    answers::answers(findings).iter().map(|answer| answer.replace('\u{a0}', " ")).collect()
+}
+
+/// What a terminal shows of `findings` from `title` to the next section.
+fn section_of(findings: &Findings, title: &str) -> String {
+    let text = terminal(findings, 80, false).replace('\u{a0}', " ");
+    let rest = text.split(&format!("\n{title}\n-")).nth(1).unwrap();
+    rest.split("\n--").next().unwrap().to_owned()
+}
+
+fn difference<'f>(findings: &'f mut Findings, pair: [&str; 2]) -> &'f mut StaircaseDifference {
+    let differences = &mut findings.staircases[0].differences;
+    differences.iter_mut().find(|d| [&*d.variant, &*d.against] == pair).unwrap()
+}
+
+#[test]
+fn the_terminal_report_of_six_cases_is_no_longer_than_220_lines() {
+    let lines = terminal(&egress_gateway(), 80, false).lines().count();
+    assert!(lines <= 220, "{lines} lines");
+}
+
+#[test]
+fn a_case_is_answered_against_the_baseline_and_against_the_case_before_it() {
+    assert_eq!(
+        answers_of(&egress_gateway())[3],
+        "gateway-mtls carries 14.2 % less than bypass (13.1 to 15.3) and 7.3 % less than gateway (6.2 to 8.4); a request takes 305 µs more CPU in the data plane than with bypass (296 to 314) and 146 µs more than with gateway (137 to 155)."
+    );
+}
+
+#[test]
+fn what_a_case_carries_less_is_told_as_the_analysis_judged_it() {
+    let mut findings = egress_gateway();
+    let of = difference(&mut findings, ["gateway-sni", "gateway-mtls"]);
+    of.verdict = Verdict::NoDifference { bound: 0.05 };
+    assert!(answers_of(&findings)[4].contains("as much as gateway-mtls within 5.0 %;"));
+    let of = difference(&mut findings, ["gateway-sni", "gateway-mtls"]);
+    of.verdict = Verdict::CannotTell { floor: 0.03, more_blocks: Some(2) };
+    let said = "less than bypass (20.8 to 23.0); whether more or less than gateway-mtls (−10.2 to −8.0 %: the noise floor is 3.0 %; run 2 more blocks) cannot be told;";
+    assert!(answers_of(&findings)[4].contains(said), "{:?}", answers_of(&findings));
+}
+
+#[test]
+fn cpu_whose_interval_holds_zero_is_not_told() {
+    let mut findings = egress_gateway();
+    let cpu = difference(&mut findings, ["gateway", "sidecar"]).mesh_cpu_us.as_mut().unwrap();
+    cpu.low = -3.0;
+    let said = "with bypass (150 to 168); what its data plane takes beyond that of sidecar cannot be told.";
+    assert!(answers_of(&findings)[2].ends_with(said), "{:?}", answers_of(&findings));
+}
+
+#[test]
+fn a_published_change_stands_beside_what_was_measured_against_either_case() {
+    let mut findings = egress_gateway();
+    difference(&mut findings, ["gateway-sni", "bypass"]).throughput_ratio.value = 0.777;
+    let published = section_of(&findings, "Published figures");
+    let of_sni = published.split("gateway-sni\n").nth(1).unwrap();
+    let figures = |row: &str| {
+        let line = of_sni.lines().find(|line| line.trim_start().starts_with(row)).unwrap();
+        line.split_whitespace().skip(2).take(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(figures("against bypass"), ["-24", "-22.3"]);
+    assert_eq!(figures("against gateway-mtls"), ["-24", "-9.1"]);
+    let said = "does not say against which case: it may be bypass or the case before";
+    assert!(published.replace('\n', " ").contains(said), "{published}");
+}
+
+#[test]
+fn the_database_that_ran_and_the_mean_answer_stand_before_all_figures() {
+    let mut findings = egress_gateway();
+    findings.staircases[0].answer_bytes = Some(583.2);
+    findings.manifest[1].1 = "mongod 7.0.14".into();
+    let said = section_of(&findings, "What ran");
+    let lead = "The database is mongod 7.0.14. An answer carries 583 bytes on average.";
+    assert!(said.trim_start_matches('-').trim_start().starts_with(lead), "{said}");
+    findings.manifest.remove(1);
+    assert!(!section_of(&findings, "What ran").contains("The database is"));
+}
+
+#[test]
+fn response_times_are_those_of_the_step_nearest_20_clients() {
+    let mut findings = egress_gateway();
+    for line in &mut findings.staircases[0].lines {
+        line.steps.retain(|step| step.connections != 20 && step.connections != 10);
+    }
+    let told = section_of(&findings, "Response times with 30 clients");
+    let of_gateway = told.lines().find(|line| line.starts_with("  gateway ")).unwrap();
+    assert_eq!(of_gateway.split_whitespace().nth(1), Some("34.0"), "{told}");
+}
+
+#[test]
+fn the_charts_of_a_staircase_are_in_the_page_with_a_text_for_each() {
+    let page = html(&egress_gateway());
+    let charts = [
+        "climb",
+        "response-times",
+        "data-plane-clients-20",
+        "application-clients-20",
+        "data-plane-climb",
+    ];
+    for chart in charts {
+        let of = page.split(&format!("id=\"{chart}\"")).nth(1).unwrap();
+        let of = of.split("</figure>").next().unwrap();
+        let said = between(of, "<desc", "</desc>").concat();
+        assert!(said.contains("gateway-sni"), "{chart}: {said}");
+    }
+    let climb = page.split("id=\"climb\"").nth(1).unwrap().split("</figure>").next().unwrap();
+    assert_eq!(climb.matches("class=\"band\"").count(), 6);
+    assert_eq!(climb.matches("class=\"label\"").count(), 6);
+}
+
+#[test]
+fn sidecars_egress_gateway_and_sni_proxy_have_colours_of_their_own() {
+    let page = html(&egress_gateway());
+    let of = page.split("id=\"data-plane-clients-20\"").nth(1).unwrap();
+    let of = of.split("</figure>").next().unwrap();
+    for (class, name) in
+        [("k-proxy-0", "sidecars"), ("k-egress-0", "egress gateway"), ("k-sni-0", "SNI proxy")]
+    {
+        assert!(of.contains(&format!("<i class=\"{class}\"></i>{name}")), "{class}: {of}");
+    }
+}
+
+#[test]
+fn every_step_is_folded_in_the_page_and_the_leading_one_in_markdown() {
+    let folded = |report: &str| between(report, "<details", "</details>").len();
+    assert_eq!(folded(&html(&egress_gateway())), 8 + 3, "steps, same-rate, claims and trials");
+    assert_eq!(folded(&markdown(&egress_gateway())), 1 + 2, "a step, same-rate and trials");
+}
+
+#[test]
+fn a_forge_takes_the_markdown_report_of_a_staircase() {
+    let report = markdown(&egress_gateway());
+    assert!(report.chars().count() < 65_536, "{}", report.chars().count());
+}
+
+#[test]
+fn claims_of_the_same_cases_stand_together_and_what_fails_stands_first() {
+    let mut findings = egress_gateway();
+    let sni = findings.proofs.last_mut().unwrap();
+    let last = sni.claims.iter_mut().find(|c| c.0.starts_with("customers sidecar, inb")).unwrap();
+    last.3 = false;
+    let report = markdown(&findings);
+    let rows: Vec<&str> =
+        report.lines().skip_while(|line| !line.contains("trials proven")).collect();
+    let at = |said: &str| rows.iter().position(|row| row.contains(said)).unwrap();
+    let failed = rows[at("customers sidecar, inbound")];
+    assert!(failed.ends_with("| – | yes | yes | yes | yes | **no** |"), "{failed}");
+    assert!(at("customers sidecar, inbound") < at("every request crossed the sidecars"));
+    assert!(rows[at("3 more of these cases")].contains("| yes | yes | yes | yes | yes | yes |"));
+    assert!(rows[at("past every sidecar")].ends_with("| – | yes | – | – | – | – |"));
+}
+
+#[test]
+fn of_two_staircases_each_is_named() {
+    let mut findings = egress_gateway();
+    let second = findings.staircases[0].clone();
+    findings.staircases.push(second);
+    let said = answers_of(&findings);
+    assert!(said[0].contains(" over 1 to 60 clients of clients, staircase 1;"), "{said:?}");
+    assert!(said[5].contains(" over 1 to 60 clients of clients, staircase 2;"), "{said:?}");
+    assert!(terminal(&findings, 80, false).contains("What each case costs: clients, staircase 2"));
+}
+
+#[test]
+fn a_study_without_a_staircase_has_none_of_this() {
+    for report in [html(&customer_360()), markdown(&ambient_replicas())] {
+        for absent in ["What ran", "What each case costs", "against clients", "the case before"] {
+            assert!(!report.contains(absent), "{absent}");
+        }
+    }
 }
