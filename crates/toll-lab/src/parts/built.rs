@@ -1,7 +1,7 @@
 //! Finds the jars that are built from toll's own Java sources: the built-in service's Spring form, the parts of the
 //! Petclinic, and the server that stands in MongoDB's place.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::error::MissingPart;
 use super::manifest::Manifest;
