@@ -459,7 +459,7 @@ shown_as! {
     connections_are_swept_in_a_closed_loop: "    closed: {connections: 20}" => "    open: {rate: 20/s}";
     swept_connections_are_in_range_and_there_once: "connections: [1, 5, 20]" => "connections: [0, 5, 5, 60001]";
     a_staircase_has_a_step: "connections: [1, 5, 20]" => "connections: []";
-    figures_of_a_staircase_are_of_its_steps: "load: clients-20" => "load: clients";
+    figures_of_a_staircase_are_of_its_steps: "load: clients-20" => "load: clients-21";
 }
 
 #[test]

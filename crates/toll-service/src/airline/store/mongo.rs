@@ -137,9 +137,10 @@ impl Mongo {
     pub(super) async fn own_address(&self) -> Result<Option<String>, Cause> {
         match self.database.run_command(doc! { "whatsmyuri": 1 }).await {
             // With its port.
-            Ok(answer) => Ok(answer.get_str("you").ok().map(|at| {
-                at.rsplit_once(':').map_or(at, |(address, _)| address).to_owned()
-            })),
+            Ok(answer) => Ok(answer
+                .get_str("you")
+                .ok()
+                .map(|at| at.rsplit_once(':').map_or(at, |(address, _)| address).to_owned())),
             Err(error) if matches!(*error.kind, ErrorKind::Command(_)) => Ok(None),
             Err(error) => Err(self.cause(&error)),
         }

@@ -57,7 +57,8 @@ fn unknown_recomputed(study: &Study, reference: &Reference, loads: &Loads) -> Ve
     for (number, derived) in reference.recomputed.iter().enumerate() {
         let at = at.child(number);
         let variant = unknown("variant", &derived.variant, study.variants.keys());
-        let load = loads.unknown(&derived.load, |problem| at_value(problem, at.child("load")));
+        let of_steps = loads.unknown(&derived.load, |problem| at_value(problem, at.child("load")));
+        let load = of_steps.filter(|_| !is_staircase(study, &derived.load));
         let at_variant = |problem| at_value(problem, at.child("variant")).from(&["variants"]);
         found.extend(variant.map(at_variant));
         found.extend(load);
@@ -66,6 +67,12 @@ fn unknown_recomputed(study: &Study, reference: &Reference, loads: &Loads) -> Ve
         found.extend(pod_of_derived(&app, derived, &at));
     }
     found
+}
+
+/// What is derived may also be of all steps of a staircase together, by the load's own name.
+fn is_staircase(study: &Study, load: &Name) -> bool {
+    let matrix = study.loads.get(load).and_then(|load| load.matrix.as_ref());
+    matrix.is_some_and(|matrix| !matrix.connections.is_empty())
 }
 
 /// What a figure is held against: another variant that there is, and only where there are two.
