@@ -21,9 +21,8 @@ use crate::command_line::Probe;
 use crate::error::Error;
 use crate::stranger::Anyone;
 
-/// How long a server's silence after the handshake has to last to be consent. In TLS 1.3 the client is done before
-/// the server has seen its certificate (RFC 8446, section 4.4), and a refusal comes as the first record.
-const CONSENT: Duration = Duration::from_millis(300);
+/// How long a server may be silent after the farewell before it counts as one that answers none.
+const LONGEST_FAREWELL: Duration = Duration::from_millis(500);
 
 /// How TLS is to be spoken to whom.
 #[derive(Debug, Clone)]
@@ -63,19 +62,23 @@ impl Acquaintance {
         let connector = TlsConnector::from(Arc::clone(&self.config));
         let mut stream = connector.connect(self.server.clone(), stream).await?;
         consent(&mut stream).await?;
-        let established = established(&stream);
-        // The server has consented; how it takes the farewell is its own affair.
-        let _ = stream.shutdown().await;
-        Ok(established)
+        Ok(established(&stream))
     }
 }
 
+/// Says farewell and waits for what comes first: in TLS 1.3 the client is done before the server has seen its
+/// certificate (RFC 8446, section 4.4), and a server that refuses it says so before it reads any further.
+///
+/// The TCP connection stays open meanwhile: a proxy that closes both ways at the end of one would swallow the refusal.
 async fn consent(stream: &mut TlsStream<TcpStream>) -> io::Result<()> {
     if stream.get_ref().1.protocol_version() != Some(ProtocolVersion::TLSv1_3) {
         return Ok(());
     }
-    match timeout(CONSENT, stream.read(&mut [0])).await {
-        Ok(Ok(0)) => Err(io::ErrorKind::UnexpectedEof.into()),
+    stream.get_mut().1.send_close_notify();
+    stream.flush().await?;
+    match timeout(LONGEST_FAREWELL, stream.read(&mut [0])).await {
+        // Not every server answers a farewell before it hangs up; one that refuses sends an alert.
+        Ok(Err(end)) if end.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
         Ok(Err(refusal)) => Err(refusal),
         Ok(Ok(_)) | Err(_) => Ok(()),
     }

@@ -17,7 +17,7 @@ const MONGODB_S: f64 = 3.0;
 const EGRESS_S: f64 = 0.5;
 /// What an external database adds to a trial: a look into it and a handshake from each calling pod, before and after,
 /// seconds.
-const PROOF_OF_EXTERNAL_S: f64 = 0.2;
+const PROOF_OF_EXTERNAL_S: f64 = 0.4;
 /// Bring-up and tear-down with services on a JVM, which are slow to start, seconds.
 const JVM_UP_AND_DOWN_S: f64 = 12.0;
 /// What an agent adds to that: it rewrites classes while they load, seconds.
