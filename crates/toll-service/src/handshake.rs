@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::stranger::Anyone;
 
 /// How long a server may be silent after the farewell before it counts as one that answers none.
-const LONGEST_FAREWELL: Duration = Duration::from_millis(500);
+const LONGEST_FAREWELL: Duration = Duration::from_secs(5);
 
 /// How TLS is to be spoken to whom.
 #[derive(Debug, Clone)]

@@ -121,6 +121,8 @@ pub(crate) struct Jvm {
 pub(crate) struct DatabaseSight {
     /// Statements that services ran; those that open a connection, control a transaction or probe left out.
     pub statements: u64,
+    /// What this very look added to them once they were counted: some servers count what they are asked about themselves.
+    pub looked: u64,
     /// Where the connections that are open now come from, and how many from each address.
     pub peers: BTreeMap<IpAddr, u64>,
     /// Rows that writes have made, and different ones among them; none when the study does not ask.
@@ -237,6 +239,8 @@ pub(crate) fn prove_sidecars(seen: &Window<'_>, topology: &Topology, outsider: &
         claims.extend(at_both_ends(seen, |sight| vec![sidecar::server_header(&sight.walk)]));
     }
     claims.extend(traces.claims);
+    // Of the pods outside of the mesh: nobody looked into the others.
+    claims.extend(at_both_ends(seen, |sight| bare::own_network_claims(seen, sight)));
     claims.extend(databases.claims());
     let (carried, unread) = wire::no_hbone(seen);
     claims.extend(carried);

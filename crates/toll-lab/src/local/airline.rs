@@ -34,6 +34,8 @@ struct Look {
     server: String,
     /// Operations since it began; none where its statistics tell.
     operations: Option<u64>,
+    /// Those that the look itself added behind this count.
+    own_operations: Option<u64>,
     bookings: u64,
     /// Different ones among the bookings' keys.
     keys: u64,
@@ -199,8 +201,13 @@ impl LocalEnvironment {
             .map_err(|e| unreadable(&database.pod, &format!("the connections ({e})")))?;
         let clients = look.clients.clone();
         let clients = clients.map_or_else(|| Reading::Missing(SILENT.to_owned()), Reading::Value);
-        let (statements, clients) = (operations, Some(clients));
-        Ok(DatabaseSight { statements, peers, clients, ..DatabaseSight::default() })
+        Ok(DatabaseSight {
+            statements: operations,
+            looked: look.own_operations.unwrap_or(0),
+            peers,
+            clients: Some(clients),
+            ..DatabaseSight::default()
+        })
     }
 
     /// What serves each external database, by pod.
@@ -264,9 +271,9 @@ mod tests {
 
     #[test]
     fn what_a_server_tells_is_read_and_what_it_does_not_tell_is_absent() {
-        let text = r#"{"server":"mongod 7.0.14","operations":7,"bookings":2,"keys":2,
+        let text = r#"{"server":"mongod 7.0.14","operations":7,"own_operations":3,"bookings":2,"keys":2,
                        "seats_taken":2,"clients":null}"#;
         let look: Look = serde_json::from_str(text).unwrap();
-        assert_eq!((look.operations, look.clients), (Some(7), None));
+        assert_eq!((look.operations, look.own_operations, look.clients), (Some(7), Some(3), None));
     }
 }

@@ -284,6 +284,7 @@ mod tests {
             clients: None,
             seats_taken: None,
             statements: 42,
+            looked: 0,
             peers: peers.into(),
             written: None,
         };

@@ -24,6 +24,8 @@ pub(super) fn arguments(
         ("--tlsCertificateKeyFile", files.identity(host).into()),
         // With an authority it asks every client for a certificate, and refuses those without.
         ("--tlsCAFile", files.authority().into()),
+        // Every five minutes it would write what counts as an operation of the services.
+        ("--setParameter", "disableLogicalSessionCacheRefresh=true".into()),
     ];
     flags(words).chain(["--nounixsocket".into()]).collect()
 }

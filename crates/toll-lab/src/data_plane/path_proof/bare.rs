@@ -50,10 +50,15 @@ pub(super) fn sources_of(caller: Option<&str>, topology: &Topology) -> Vec<Ipv4A
 
 /// Who could stand in a bare path at one instant.
 pub(super) fn network_claims(seen: &Window<'_>, sight: &Sight) -> Vec<Claim> {
-    let rules = seen.deployment.services.iter().filter_map(|s| no_redirect(seen, sight, s));
     let server = server_claim(&sight.walk, "no sidecar's", |is| is != Some(SIDECAR_SERVER));
     let server = (!seen.is_behind_gateway()).then_some(server);
-    occupant_claims(seen, sight).into_iter().chain(rules).chain(server).collect()
+    own_network_claims(seen, sight).into_iter().chain(server).collect()
+}
+
+/// That nothing but its own program is in the network of each pod that was looked at, and nothing redirects there.
+pub(super) fn own_network_claims(seen: &Window<'_>, sight: &Sight) -> Vec<Claim> {
+    let rules = seen.deployment.services.iter().filter_map(|s| no_redirect(seen, sight, s));
+    occupant_claims(seen, sight).into_iter().chain(rules).collect()
 }
 
 /// That no service shares its pods with another program.

@@ -236,7 +236,7 @@ fn is_users_own(service: &Service) -> bool {
 fn statements(seen: &Window<'_>, name: &str) -> Option<BTreeMap<String, u64>> {
     let growth = |pod: String| {
         let (before, after) = (seen.before.databases.get(&pod)?, seen.after.databases.get(&pod)?);
-        Some((pod, after.statements.checked_sub(before.statements)?))
+        Some((pod, after.statements.checked_sub(before.statements + before.looked)?))
     };
     seen.pods_of(name).into_iter().map(growth).collect()
 }

@@ -230,7 +230,8 @@ impl Mongo {
         }
     }
 
-    /// Only what was sent may be done: a server that refuses or cannot be found has done nothing.
+    /// Only what was sent may be done: a server that refuses or cannot be found has done nothing. A pool that is
+    /// cleared fails also what is under way.
     fn cause(&self, error: &Error) -> Cause {
         match &*error.kind {
             ErrorKind::ServerSelection { .. } => {
@@ -238,7 +239,6 @@ impl Mongo {
             }
             ErrorKind::Command(_)
             | ErrorKind::Write(WriteFailure::WriteError(_))
-            | ErrorKind::ConnectionPoolCleared { .. }
             | ErrorKind::DnsResolve { .. }
             | ErrorKind::InvalidTlsConfig { .. } => Cause::not_done(reason(error)),
             _ => Cause::unknown(reason(error)),

@@ -248,6 +248,7 @@ fn database(deployment: &Deployment, topology: &Topology, windows: u64) -> Datab
     let clients = [&CALLERS[..], &["toll"]].concat().into_iter().map(|name| (print(name), POOL));
     DatabaseSight {
         statements: got("airline-db", windows),
+        looked: 0,
         peers,
         written: Some((200 * windows, 200 * windows)),
         seats_taken: Some(400 + 200 * windows),
@@ -475,6 +476,15 @@ fn an_sni_proxy_that_took_too_few_connections_fails() {
     assert_eq!(flown.failed(), [claim, CROSSED]);
     flown.after.sni_accepted = None;
     assert_eq!(flown.failed(), [claim, CROSSED]);
+}
+
+#[test]
+fn what_a_server_counts_of_the_look_before_is_no_operation_of_the_services() {
+    let mut flown = Flown::case("sidecar");
+    flown.before.databases.get_mut("airline-db").unwrap().looked = 3;
+    assert_eq!(flown.failed(), [OPERATIONS, CROSSED]);
+    let flown = flown.database(|sight| sight.statements += 3);
+    assert_eq!(flown.failed(), [] as [&str; 0]);
 }
 
 #[test]

@@ -119,6 +119,7 @@ fn sight_of(deployment: &Deployment, topology: &Topology, requests: u64) -> Sigh
         clients: None,
         seats_taken: None,
         statements: requests,
+        looked: 0,
         peers: BTreeMap::from([(asks_from(meshed, topology), POOL)]),
         written: Some((50, 50)),
     };

@@ -185,7 +185,7 @@ impl FakeDatabase {
             *peers.entry(*peer).or_default() += 1;
         }
         let statements = self.queries.load(Ordering::Relaxed);
-        DatabaseSight { clients: None, seats_taken: None, statements, peers, written: Some((0, 0)) }
+        DatabaseSight { statements, peers, written: Some((0, 0)), ..DatabaseSight::default() }
     }
 }
 
