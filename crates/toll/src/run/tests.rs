@@ -348,6 +348,22 @@ fn a_run_in_which_nothing_is_answered_well_ends_at_once() {
     assert!(flow.stored().trials.is_empty(), "it is run again once the service is mended");
 }
 
+/// An egress gateway that does not let the host out must not end the other variants' trials.
+#[test]
+fn a_trial_in_which_nothing_is_answered_on_a_broken_path_is_invalid_and_the_run_goes_on() {
+    let flow = Flow::of(STUDY);
+    let ran = flow.run(&lab_with_claims(vec![claim(false)], |deployment, _| {
+        let refused = [(503, 1000)].into();
+        let measured = PhaseReport { statuses: refused, ..phase(1000, 100.0, 900) };
+        reporting(deployment, report(measured))
+    }));
+    assert_eq!(ran.ending.unwrap(), Ending::Complete);
+    let verdicts = flow.verdicts();
+    assert_eq!(verdicts.len(), 6);
+    let says_why = |why: &Vec<String>| why.iter().any(|why| why.starts_with("path not proven"));
+    assert!(verdicts.iter().all(|(_, why)| says_why(why)), "{verdicts:?}");
+}
+
 /// What the lab was told of the traffic, proof by proof.
 fn traffic_told(lab: &Lab) -> Vec<Traffic> {
     let told = |call| match call {
