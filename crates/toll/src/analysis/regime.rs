@@ -2,7 +2,7 @@
 //!
 //! Below the knee latency is that of the path; past it, it is that of a queue, and throughput is what the machine
 //! carries. A ratio of two latencies says something of a variant only when both arms are below. A knee is that of
-//! one request: loads that ask something else have none.
+//! what was asked: loads that ask something else, or in another mix, have none.
 
 use super::effects;
 use super::findings::Regime;
@@ -40,7 +40,7 @@ pub fn regimes(run: &RunRecord, load: &PlannedLoad, arms: &[Arms<'_>]) -> Vec<Re
 fn asks_as_the_search(plan: &Plan, load: &PlannedLoad) -> bool {
     let of_rate = plan.loads.iter().find(|load| load.share_of_knee().is_some());
     let searched = of_rate.or_else(|| plan.loads.iter().find(|load| load.refers_to_knee()));
-    searched.is_some_and(|searched| searched.request == load.request)
+    searched.is_some_and(|searched| searched.kinds() == load.kinds())
 }
 
 /// A knee that a valid trial went past by so much that it cannot be one.

@@ -17,7 +17,7 @@ use crate::store::{RunRecord, TrialRecord};
 /// Half of the answers took no longer.
 const MEDIAN: f64 = 0.5;
 
-/// One for each size of the application that had open loads of two rates at the least, with one request.
+/// One for each size of the application that had open loads of two rates at the least and ask the same.
 pub fn service_times(run: &RunRecord, valid: &[&TrialRecord]) -> Vec<ServiceTimes> {
     let mut sizes: Vec<(Size<'_>, Vec<Load<'_>>)> = Vec::new();
     for load in open_loads(run, valid) {
@@ -51,7 +51,7 @@ fn open_loads<'a>(run: &'a RunRecord, valid: &[&'a TrialRecord]) -> Vec<Load<'a>
 /// What must be alike for service times to be compared.
 #[derive(PartialEq)]
 struct Size<'a> {
-    request: &'a PlannedRequest,
+    asked: Vec<(u32, &'a PlannedRequest)>,
     /// Pods of each service, and nodes.
     deployed: Option<(Vec<usize>, usize)>,
 }
@@ -65,7 +65,7 @@ impl<'a> Size<'a> {
             (pods.collect(), deployment.nodes)
         };
         let deployed = run.plan.deployment(&run.plan.baseline).map(sized);
-        Self { request: &load.request, deployed }
+        Self { asked: load.kinds(), deployed }
     }
 }
 

@@ -19,7 +19,7 @@ use super::accounts::Owner;
 use super::effects::{self, Paired};
 use super::findings::{Estimate, SpanCosts, SpanPoint};
 use super::groups::owner_of;
-use crate::plan::{Arm, PlannedLoad, Release};
+use crate::plan::{Arm, PlannedLoad, PlannedRequest, Release};
 use crate::store::{RunRecord, TrialRecord};
 
 /// Numbers of spans that a line needs: two would fit any line.
@@ -53,11 +53,17 @@ fn comparable(loads: &[PlannedLoad]) -> Vec<&PlannedLoad> {
 }
 
 fn asks_alike(a: &PlannedLoad, b: &PlannedLoad) -> bool {
-    let base = |load: &PlannedLoad| -> String {
-        load.request.path.split('?').next().unwrap_or_default().to_owned()
-    };
     let same_release = std::mem::discriminant(&a.release) == std::mem::discriminant(&b.release);
-    same_release && a.request.method == b.request.method && base(a) == base(b)
+    same_release && without_queries(a) == without_queries(b)
+}
+
+/// Weight, method and path of each kind: the query may say how many spans it leaves.
+fn without_queries(load: &PlannedLoad) -> Vec<(u32, &str, &str)> {
+    fn kind((weight, request): (u32, &PlannedRequest)) -> (u32, &str, &str) {
+        let path = request.path.split('?').next().unwrap_or_default();
+        (weight, &request.method, path)
+    }
+    load.kinds().into_iter().map(kind).collect()
 }
 
 fn total(load: &PlannedLoad) -> u64 {

@@ -66,7 +66,8 @@ fn load_effects(run: &RunRecord, arms: &[Arms<'_>], floors: &Floors) -> Vec<Effe
     others.iter().flat_map(|arm| held_against(run, baseline, arm, floors)).collect()
 }
 
-/// What each variant changed against the one before it in the study, where neither is the baseline.
+/// What each variant but the baseline changed against those before it; where each variant of the study goes a step
+/// further than the last, against that one only.
 fn between(run: &RunRecord, arms: &[Arms<'_>], floors: &Floors) -> Vec<Effect> {
     let arm = |variant: &str| arms.iter().find(|(name, _)| *name == variant);
     let of = |[earlier, variant]: [&str; 2]| -> Vec<Effect> {
@@ -75,7 +76,21 @@ fn between(run: &RunRecord, arms: &[Arms<'_>], floors: &Floors) -> Vec<Effect> {
         let effects = held_against(run, earlier, variant, floors);
         effects.into_iter().map(|e| Effect { against: against.clone(), ..e }).collect()
     };
-    staircases::successive(&run.plan).into_iter().flat_map(of).collect()
+    let pairs = if goes_by_steps(&run.plan) {
+        staircases::successive(&run.plan)
+    } else {
+        all_pairs(arms.get(1..).unwrap_or_default())
+    };
+    pairs.into_iter().flat_map(of).collect()
+}
+
+/// Each of the arms behind each of those before it.
+fn all_pairs<'a>(arms: &[Arms<'a>]) -> Vec<[&'a str; 2]> {
+    let behind = |(place, (variant, _)): (usize, &Arms<'a>)| {
+        let variant = *variant;
+        arms[..place].iter().map(move |(earlier, _)| [*earlier, variant]).collect::<Vec<_>>()
+    };
+    arms.iter().enumerate().flat_map(behind).collect()
 }
 
 /// Of each metric, the largest difference that the A/A pair leaves possible.
@@ -96,11 +111,24 @@ fn floors(
 /// variants differ by the way on which traffic leaves the mesh. Elsewhere all CPU per request says it, and who pays
 /// for it.
 fn is_of_data_planes(plan: &Plan, load: &PlannedLoad) -> bool {
-    let is_staircase = load.cell.as_ref().is_some_and(|cell| cell.connections.is_some());
+    is_staircase(load) || chooses_egress(plan)
+}
+
+/// Whether the variants of the study are successive cases, each a step further than the one before.
+fn goes_by_steps(plan: &Plan) -> bool {
+    plan.loads.iter().any(is_staircase) || chooses_egress(plan)
+}
+
+/// Of a closed loop that is swept over its number of clients.
+fn is_staircase(load: &PlannedLoad) -> bool {
+    load.cell.as_ref().is_some_and(|cell| cell.connections.is_some())
+}
+
+fn chooses_egress(plan: &Plan) -> bool {
     let chooses = |deployment: &Deployment| {
         deployment.data_plane.egress().is_some_and(|egress| *egress != Egress::Sidecar)
     };
-    is_staircase || plan.ready().any(|(_, deployment)| chooses(deployment))
+    plan.ready().any(|(_, deployment)| chooses(deployment))
 }
 
 fn held_against(

@@ -13,8 +13,8 @@ use toll_load::{LoadReport, Stop, WarmUp};
 
 use super::findings::{Effect, Findings, Metric, Verdict};
 use crate::plan::{
-    Arm, BringUp, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest, PlannedTrial,
-    PlannedVariant, PublishedFigure, Release, VariantState,
+    Arm, BringUp, Plan, PlannedKind, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest,
+    PlannedTrial, PlannedVariant, PublishedFigure, Release, VariantState,
 };
 use crate::run::fixture;
 use crate::store::{
@@ -63,6 +63,14 @@ fn run(release: Release, show: impl Fn(&Arm, usize) -> Shown) -> RunRecord {
         knees: vec![],
         trials,
     }
+}
+
+/// A mix of what the load asks and something else.
+fn mix_after(load: &PlannedLoad) -> Vec<PlannedKind> {
+    let kind =
+        |name: &str, request: PlannedRequest| PlannedKind { name: name.into(), weight: 1, request };
+    let other = PlannedRequest { path: "/other".into(), ..PlannedRequest::default() };
+    vec![kind("first", load.request.clone()), kind("other", other)]
 }
 
 fn plan(release: Release, trials: Vec<PlannedTrial>) -> Plan {

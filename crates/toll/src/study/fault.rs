@@ -39,6 +39,20 @@ pub enum Warning {
         /// The host.
         host: String,
     },
+    /// A booking that finds no free seat is refused, and the trials of those that come later do not count.
+    #[error(
+        "line {line}: {database} has {seats} seats in all, which a run may sell out; write `seats: {enough}` or more"
+    )]
+    FewSeats {
+        /// Line of the file, from 1.
+        line: usize,
+        /// The database.
+        database: String,
+        /// Seats of all flights.
+        seats: u64,
+        /// Seats of each flight that no run sells out.
+        enough: u64,
+    },
     /// An agent is there and traces nothing.
     #[error(
         "line {line}: with `{setting}` the agent of {variant} traces nothing; remove it to measure tracing"
@@ -165,7 +179,17 @@ pub(super) enum Problem {
     #[error("`{service}` is the airline's {} and calls {}", .part.name(), called(*.part))]
     AirlineCalls { service: String, part: Airline, known: Vec<String> },
     #[error("`{service}` is the airline's web, which has no database")]
-    DatabaseOfWeb { service: String },
+    DatabaseOfWeb { service: String, key: &'static str },
+    #[error(
+        "`{one}` has its part of the airline in `{database}`, and `{other}` in another database"
+    )]
+    AirlineInTwo { one: String, database: String, other: String },
+    #[error("a booking has a body, and this one has none")]
+    BookingOfNothing,
+    #[error("no booking can be read from this body: {problem}")]
+    UnreadableBooking { problem: String },
+    #[error("two bookings may have one key, `{key}`")]
+    SameBooking { key: String },
     #[error("`{database}` holds no airline")]
     NoAirlineIn { database: String, known: Vec<String> },
     #[error("only parts of the airline use the database `{database}`")]
@@ -389,7 +413,18 @@ impl Problem {
             Self::AirlineCalls { known, .. } => {
                 format!("name them, for example `calls: [{}]`", known.join(", "))
             }
-            Self::DatabaseOfWeb { .. } => "remove `database`: the parts that it calls have one".into(),
+            Self::DatabaseOfWeb { key, .. } => {
+                format!("remove `{key}`: the parts that it calls have a database")
+            }
+            Self::AirlineInTwo { database, .. } => format!(
+                "write `database: {database}`: bookings and seats are counted in one database"
+            ),
+            Self::BookingOfNothing | Self::UnreadableBooking { .. } => {
+                format!("for example `body: '{BOOKING}'`")
+            }
+            Self::SameBooking { .. } => {
+                "each booking must be found again: write `{{counter}}-{{random}}` into the key".into()
+            }
             Self::NoAirlineIn { known, .. } if known.is_empty() => {
                 "add one that does: `databases: {airline-db: {port: 27017, external: {host: db.airline.example}, airline: {}}}`".into()
             }
@@ -461,6 +496,9 @@ impl Problem {
         Some(help)
     }
 }
+
+/// A booking as the built-in study has it.
+const BOOKING: &str = r#"{"key": "{{counter}}-{{random}}", "customer": {{random.0.4999}}, "flight": {{random.0.199}}}"#;
 
 /// `port` -> "`port`"; several are joined by commas.
 fn listed(names: &[String]) -> String {

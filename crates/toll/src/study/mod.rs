@@ -84,6 +84,7 @@ fn read_into(
     let mut warnings = few_blocks(&study, &root, text);
     warnings.extend(untraced(&study, &root, text));
     warnings.extend(not_let_out(&study, &root, text));
+    warnings.extend(few_seats(&study, &root, text));
     Some((study, warnings))
 }
 
@@ -167,6 +168,27 @@ fn not_let_out(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
         }));
     }
     found
+}
+
+/// Seats of all flights that hardly a run sells out: a hundred seconds at a thousand bookings a second.
+const ENOUGH_SEATS: u64 = 100_000;
+
+/// The warnings about flights that the loads may fill.
+fn few_seats(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
+    let books = |load: &Load| load.asked().iter().any(|(asked, _)| sense::books(&study.app, asked));
+    if !study.loads.values().any(books) {
+        return Vec::new();
+    }
+    let warning = |(name, database): (&Name, &Database)| {
+        let inventory = database.airline?;
+        let seats = u64::from(inventory.flights) * u64::from(inventory.seats);
+        let at = Pointer::to(&["app", "databases", name.as_str(), "airline"]);
+        let line = text[..root.at(&at)?.span.start].lines().count();
+        let enough = ENOUGH_SEATS.div_ceil(u64::from(inventory.flights));
+        let database = name.to_string();
+        (seats < ENOUGH_SEATS).then_some(Warning::FewSeats { line, database, seats, enough })
+    };
+    study.app.databases.iter().filter_map(warning).collect()
 }
 
 impl Mended {

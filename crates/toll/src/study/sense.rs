@@ -4,11 +4,14 @@
 
 mod airline;
 mod app;
+mod booking;
 mod data_plane;
 mod load;
 mod reference;
 mod request;
 mod sweep;
+
+pub(super) use airline::books;
 
 use super::fault::Problem;
 use super::model::{BringUp, Changes, Settle, Study, WarmUp};

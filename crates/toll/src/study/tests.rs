@@ -179,7 +179,7 @@ loads:
     duration: 3s
     mix:
       find: {weight: 40, path: \"/flights?from=A1&to=A2\"}
-      book: {weight: 20, method: POST, path: /bookings, body: \"{}\"}
+      book: {weight: 20, method: POST, path: /bookings, body: '{\"key\": \"{{counter}}-{{random}}\", \"customer\": 7, \"flight\": {{random.0.199}}}'}
       look: {weight: 20, path: \"/customers/{{random.0.99}}\"}
     matrix: {connections: [1, 5, 20]}
   steady: {open: {rate: 100/s}, duration: 3s, request: {path: \"/bookings?customer=7\"}}
@@ -190,6 +190,9 @@ reference:
   recomputed:
     - {variant: gateway, against: none, load: clients-20, derived: throughput_change, printed: -24, because: So.}
 ";
+
+/// The request of [`AIRLINE`] that makes bookings.
+const BOOKS: &str = "method: POST, path: /bookings, body: '{\"key\": \"{{counter}}-{{random}}\", \"customer\": 7, \"flight\": {{random.0.199}}}'";
 
 fn no_environment(_: &str) -> Option<String> {
     None
@@ -420,6 +423,17 @@ shown_as! {
     the_web_of_the_airline_calls_each_part_once: "calls: [flights, bookings, customers]" => "calls: [flights, flights, bookings, customers]";
     the_customers_of_the_airline_call_nothing: "      port: 8083" => "      port: 8083\n      calls: [flights]";
     the_web_of_the_airline_has_no_database: "airline: web, calls" => "airline: web, database: airline-db, calls";
+    the_web_of_the_airline_has_no_pool: "airline: web, calls" => "airline: web, connections: 64, calls";
+    the_parts_of_the_airline_share_one_database:
+        "      database: airline-db\n  databases:"
+        => "      database: other-db\n  databases:\n    other-db: {port: 1, external: {host: other.airline.example}, airline: {}}";
+    a_booking_has_a_body: BOOKS => "method: POST, path: /bookings";
+    a_booking_is_json: "{{random.0.199}}}'" => "{{random.0.199}}'";
+    a_booking_has_a_key: "\"key\": \"{{counter}}-{{random}}\", " => "";
+    a_booking_is_of_a_customer: "\"customer\": 7" => "\"customer\": \"7\"";
+    a_booking_is_of_a_flight: "\"flight\": {{random.0.199}}" => "\"flight\": {{random.-9.199}}";
+    bookings_differ_in_their_keys: "{{counter}}-{{random}}" => "fixed";
+    keys_from_a_small_range_come_twice: "{{counter}}-{{random}}" => "{{random.1.100}}";
     a_part_of_the_airline_needs_a_database: "      database: airline-db\n" => "";
     an_unknown_database_of_the_airline_is_answered_with_the_nearest_one: "      database: airline-db" => "      database: airlin-db";
     the_airline_is_in_no_database_of_others:
@@ -453,7 +467,7 @@ shown_as! {
     a_weight_of_nothing_is_shown: "weight: 40" => "weight: 0";
     a_request_of_a_mix_is_checked_as_any: "method: POST, path: /bookings" => "path: /bookings";
     a_mix_is_of_something:
-        "    mix:\n      find: {weight: 40, path: \"/flights?from=A1&to=A2\"}\n      book: {weight: 20, method: POST, path: /bookings, body: \"{}\"}\n      look: {weight: 20, path: \"/customers/{{random.0.99}}\"}\n"
+        "    mix:\n      find: {weight: 40, path: \"/flights?from=A1&to=A2\"}\n      book: {weight: 20, method: POST, path: /bookings, body: '{\"key\": \"{{counter}}-{{random}}\", \"customer\": 7, \"flight\": {{random.0.199}}}'}\n      look: {weight: 20, path: \"/customers/{{random.0.99}}\"}\n"
         => "    mix: {}\n";
     what_the_airline_has_no_answer_to_is_answered_with_the_nearest_one: "/flights?from" => "/flight?from";
     connections_are_swept_in_a_closed_loop: "    closed: {connections: 20}" => "    open: {rate: 20/s}";
@@ -513,6 +527,19 @@ fn a_gateway_that_does_not_let_the_database_out_is_warned_of_with_its_line() {
         let wanted = "line 21: the egress gateway of gateway does not let db.airline.example out, so no trial of it will count";
         assert_eq!(said, if warned { vec![wanted] } else { vec![] }, "{hosts}");
     }
+}
+
+#[test]
+fn flights_that_a_run_may_sell_out_are_warned_of_with_their_line() {
+    let told = |text: &str| -> Vec<String> {
+        let (_, warnings) = read("airline.yaml", text, &no_environment).unwrap();
+        warnings.iter().map(ToString::to_string).collect()
+    };
+    let few = replaced(AIRLINE, "seats: 1000", "seats: 10");
+    let wanted = "line 17: airline-db has 2000 seats in all, which a run may sell out; write `seats: 500` or more";
+    assert_eq!(told(&few), [wanted]);
+    assert_eq!(told(&replaced(AIRLINE, "seats: 1000", "seats: 500")), [""; 0]);
+    assert_eq!(told(&replaced(&few, BOOKS, "path: /flights")), [""; 0]);
 }
 
 #[test]

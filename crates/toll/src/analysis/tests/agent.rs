@@ -11,7 +11,7 @@ use toll_load::{Histogram, StageReport};
 use super::super::findings::{
     Derived, Estimate, Findings, HeapTrend, JvmUse, Regime, SpanCosts, View,
 };
-use super::{BARE, DONE, open, run};
+use super::{BARE, DONE, mix_after, open, run};
 use crate::plan::{
     BringUp, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest, PlannedTrial,
     PlannedUsers, PublishedFigure, Recomputed, Release, VariantState,
@@ -201,6 +201,13 @@ fn a_service_whose_spans_do_not_vary_has_no_line() {
 #[test]
 fn two_numbers_of_spans_make_no_line() {
     assert_eq!(found(&made(&SPANS[..2], BringUp::Block, cost, quiet)).span_costs, []);
+}
+
+#[test]
+fn a_mix_that_begins_alike_is_no_point_of_the_line() {
+    let mut record = made(&SPANS, BringUp::Block, cost, quiet);
+    record.plan.loads[0].mix = mix_after(&record.plan.loads[0]);
+    assert_eq!(costs(&found(&record), "all").unwrap().points.len(), 3);
 }
 
 #[test]
@@ -550,6 +557,18 @@ fn a_load_that_asks_something_else_than_the_search_has_no_regime() {
     let found = found(&record);
     assert_eq!(found.loads[0].regimes, []);
     assert_eq!(found.loads[1].regimes.len(), 2);
+}
+
+#[test]
+fn a_mix_that_begins_as_the_search_did_has_no_regime() {
+    let mut record = made(&SPANS[1..3], BringUp::Block, cost, quiet);
+    knees(&mut record, 300.0, 290.0);
+    let rate = PlannedRate::OfKnee(0.5);
+    record.plan.loads[1].release = Release::Open { rate, poisson: false, max_connections: 9 };
+    record.plan.loads[0].request = record.plan.loads[1].request.clone();
+    assert_eq!(found(&record).loads[0].regimes.len(), 2);
+    record.plan.loads[0].mix = mix_after(&record.plan.loads[0]);
+    assert_eq!(found(&record).loads[0].regimes, []);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::super::findings::{
     AttributedCost, Derived, Effect, Findings, LoadFindings, Metric, ResourceGroup, ResourceUse,
     Spread, VariantLoad, Verdict,
 };
-use super::{BARE, open, run};
+use super::{BARE, mix_after, open, run};
 use crate::plan::{
     Arm, Cell, PlannedLoad, PlannedRate, PlannedReference, PlannedTrial, PlannedVariant,
     PublishedFigure, Recomputed, Release, VariantState,
@@ -540,6 +540,24 @@ mod summaries {
     }
 
     #[test]
+    fn without_steps_each_variant_is_held_against_all_before_it() {
+        let mut record = swept(&[SMALL], steady);
+        let ambient = record.plan.variants.last().unwrap().clone();
+        record.plan.variants.push(PlannedVariant { name: "third".into(), ..ambient });
+        let of_ambient = record.trials.iter().filter(|t| t.trial.arm.variant == "ambient");
+        let mut third: Vec<TrialRecord> = of_ambient.cloned().collect();
+        third.iter_mut().for_each(|t| t.trial.arm.variant = "third".into());
+        record.trials.extend(third);
+        let found = found(&record);
+        let between = &cell(&found, &SMALL).between;
+        let mut pairs: Vec<(&str, &str)> =
+            between.iter().map(|e| (e.variant.as_str(), e.against.as_deref().unwrap())).collect();
+        pairs.dedup();
+        let all = [("ambient", "sidecar"), ("third", "sidecar"), ("third", "ambient")];
+        assert_eq!(pairs, all);
+    }
+
+    #[test]
     fn two_variants_leave_nothing_between_them() {
         let mut record = swept(&[SMALL], steady);
         record.plan.variants.pop();
@@ -674,6 +692,15 @@ mod service_times {
     fn another_request_is_another_curve() {
         let mut record = swept(&LOADS, sleepy);
         record.plan.loads[0].request.path = "/other".into();
+        let found = found(&record);
+        let [of_one_pod] = found.service_times.as_slice() else { panic!("one size has rates") };
+        assert_eq!(of_one_pod.variants[0].points.len(), 2);
+    }
+
+    #[test]
+    fn a_mix_that_begins_alike_is_another_curve() {
+        let mut record = swept(&LOADS, sleepy);
+        record.plan.loads[0].mix = mix_after(&record.plan.loads[0]);
         let found = found(&record);
         let [of_one_pod] = found.service_times.as_slice() else { panic!("one size has rates") };
         assert_eq!(of_one_pod.variants[0].points.len(), 2);

@@ -17,6 +17,7 @@ pub(super) fn check(app: &App) -> Vec<Nonsense> {
         let Some(part) = part_of(service) else { continue };
         found.extend(calls(app, name, part));
         found.extend(database_of(app, name, service, part));
+        found.extend(connections_of_web(name, service, part));
     }
     for (name, database) in &app.databases {
         found.extend(contents(name, database));
@@ -24,6 +25,7 @@ pub(super) fn check(app: &App) -> Vec<Nonsense> {
         found.extend(queried(app, name, database));
     }
     found.extend(shared_hosts(app));
+    found.extend(several_databases(app));
     found
 }
 
@@ -97,8 +99,7 @@ fn database_of(app: &App, name: &Name, service: &Service, part: Airline) -> Opti
         });
     };
     if !part.has_database() {
-        let problem = Problem::DatabaseOfWeb { service: name.to_string() };
-        return Some(at_key(problem, at).because_of(service_at(name, "airline")));
+        return Some(key_of_web(name, "database"));
     }
     let problem = match app.databases.get(database) {
         None => unknown("database", database, app.databases.keys())?,
@@ -109,6 +110,39 @@ fn database_of(app: &App, name: &Name, service: &Service, part: Airline) -> Opti
         },
     };
     Some(at_value(problem, at).from(&["app", "databases"]))
+}
+
+/// The web keeps no connections to a database that it has not.
+fn connections_of_web(name: &Name, service: &Service, part: Airline) -> Option<Nonsense> {
+    let surplus = service.connections.is_some() && !part.has_database();
+    surplus.then(|| key_of_web(name, "connections"))
+}
+
+fn key_of_web(name: &Name, key: &'static str) -> Nonsense {
+    let found =
+        at_key(Problem::DatabaseOfWeb { service: name.to_string(), key }, service_at(name, key));
+    found.because_of(service_at(name, "airline"))
+}
+
+/// Bookings in one database and their seats in another: no count would fit.
+fn several_databases(app: &App) -> Vec<Nonsense> {
+    let held = |database: &Name| app.databases.get(database).is_some_and(Database::is_of_airline);
+    let mut parts = app.services.iter().filter_map(|(name, service)| {
+        part_of(service).filter(|part| part.has_database())?;
+        Some((name, service.database.as_ref().filter(|database| held(database))?))
+    });
+    let Some((first, database)) = parts.next() else { return Vec::new() };
+    let others = parts.filter(|(_, other)| *other != database);
+    let found = |(other, _): (&Name, &Name)| Nonsense {
+        problem: Problem::AirlineInTwo {
+            one: first.to_string(),
+            database: database.to_string(),
+            other: other.to_string(),
+        },
+        at: Place::Value(service_at(other, "database")),
+        also: vec![(Place::Value(service_at(first, "database")), Some("the first is here"))],
+    };
+    others.map(found).map(|found| found.from(&["app", "databases"])).collect()
 }
 
 /// The databases that only the airline uses.
@@ -202,11 +236,22 @@ fn shared_hosts(app: &App) -> Vec<Nonsense> {
     hosts.iter().enumerate().filter_map(shared).collect()
 }
 
+/// The service that the load calls, behind a gateway or not, and its part.
+fn called_part(app: &App) -> Option<(&Name, Airline)> {
+    let entry = app.gateways.get(&app.entry).map_or(&app.entry, |gateway| &gateway.to);
+    Some((entry, part_of(app.services.get(entry)?)?))
+}
+
+/// Whether the request makes a booking.
+pub(in crate::study) fn books(app: &App, request: &Request) -> bool {
+    let asked = in_words(request);
+    let answered = |(_, part): (_, Airline)| part.answers().contains(&asked.as_str());
+    asked == "POST /bookings" && called_part(app).is_some_and(answered)
+}
+
 /// That the part of the airline which the load calls has no such answer, if so.
 pub(super) fn unanswered(study: &Study, request: &Request, at: &Pointer) -> Option<Nonsense> {
-    let app = &study.app;
-    let entry = app.gateways.get(&app.entry).map_or(&app.entry, |gateway| &gateway.to);
-    let part = part_of(app.services.get(entry)?)?;
+    let (entry, part) = called_part(&study.app)?;
     let asked = in_words(request);
     if part.answers().contains(&asked.as_str()) {
         return None;

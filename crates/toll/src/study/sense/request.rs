@@ -1,6 +1,6 @@
 //! Whether what a load asks can be answered, and its answers checked.
 
-use super::{Nonsense, Place, airline, at_key, at_value};
+use super::{Nonsense, Place, airline, at_key, at_value, booking};
 use crate::study::fault::Problem;
 use crate::study::model::{Load, Method, Request, Study};
 use crate::study::tree::Pointer;
@@ -21,6 +21,7 @@ pub(super) fn check(study: &Study) -> Vec<Nonsense> {
             found.extend(read_only_services(study, request, &at));
             found.extend(post_to_nginx(study, request, &at));
             found.extend(airline::unanswered(study, request, &at));
+            found.extend(booking::check(study, request, &at));
         }
     }
     found
@@ -61,12 +62,12 @@ fn unknown_placeholders(request: &Request, at: &Pointer) -> Vec<Nonsense> {
 }
 
 /// What stands between double braces.
-fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     text.split("{{").skip(1).map(|rest| rest.split_once("}}").map_or(rest, |(name, _)| name))
 }
 
 /// Whether the load engine fills it in; `toll_load::Target` says how.
-fn is_placeholder(name: &str) -> bool {
+pub(super) fn is_placeholder(name: &str) -> bool {
     let range = name.strip_prefix("random.").and_then(|range| range.split_once('.'));
     let whole = |bound: &str| bound.parse::<i64>().ok();
     let range = range.and_then(|(low, high)| Some((whole(low)?, whole(high)?)));
