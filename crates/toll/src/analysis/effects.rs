@@ -231,6 +231,17 @@ impl Paired {
         toll_stats::paired_ratio(&self.baseline, &self.variant, LEVEL).ok()
     }
 
+    /// The largest difference that this pair leaves possible, when both arms are the baseline.
+    pub fn noise_floor(&self) -> Option<f64> {
+        self.difference().map(|difference| toll_stats::noise_floor(&difference))
+    }
+
+    /// What may be said of variant - baseline, `bound` being a share of the baseline; `None` with fewer than two pairs.
+    pub fn verdict(&self, floor: Option<f64>, bound: f64) -> Option<Verdict> {
+        let baseline = arithmetic_mean(&self.baseline);
+        Some(verdict(&self.difference()?, floor, baseline.abs() * bound))
+    }
+
     fn compared(&self) -> Option<Compared> {
         Some(Compared {
             baseline: arithmetic_mean(&self.baseline),
@@ -348,7 +359,11 @@ pub fn verdict(difference: &toll_stats::Estimate, floor: Option<f64>, bound: f64
     };
     match verdict {
         toll_stats::Verdict::Difference => Verdict::Difference,
-        toll_stats::Verdict::NoDifference { bound } => Verdict::NoDifference { bound },
+        // Where the baseline may differ by more from itself, the bound cannot be told from chance.
+        toll_stats::Verdict::NoDifference { bound } => match floor {
+            Some(floor) if floor > bound => Verdict::CannotTell { floor, more_blocks: None },
+            _ => Verdict::NoDifference { bound },
+        },
         toll_stats::Verdict::CannotTell { floor, more_blocks } => {
             Verdict::CannotTell { floor, more_blocks }
         }

@@ -113,8 +113,14 @@ pub struct StaircaseDifference {
     pub mesh_cpu_us: Option<Estimate>,
     /// variant / against of the same; absent when `against` has no data plane.
     pub mesh_cpu_ratio: Option<Estimate>,
+    /// What may be said of the data plane's; floor and bound in microseconds, absent with fewer than two blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mesh_cpu_verdict: Option<Verdict>,
     /// variant - against, microseconds of the application's services per request: its own extra work.
     pub application_cpu_us: Option<Estimate>,
+    /// What may be said of the application's; as of the data plane's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application_cpu_verdict: Option<Verdict>,
     /// Largest change of the throughput that the A/A pair leaves possible on the same staircase, as a share: 0.03 for
     /// 3 %; absent without an A/A pair.
     #[serde(default)]

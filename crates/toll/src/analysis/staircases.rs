@@ -62,6 +62,15 @@ struct Climbed<'a> {
     trials: Vec<&'a TrialRecord>,
 }
 
+/// The largest differences that the baseline against itself leaves possible; none without an A/A pair.
+struct Floors {
+    /// A share.
+    throughput: Option<f64>,
+    /// Microseconds a request, as the next.
+    mesh_cpu: Option<f64>,
+    application_cpu: Option<f64>,
+}
+
 /// What may be observed of an arm: by block and step.
 type Observed = BTreeMap<(usize, usize), f64>;
 
@@ -97,25 +106,25 @@ impl<'a> Climbed<'a> {
     /// Each variant against the baseline, then each against the one before it where neither is the baseline.
     fn differences(&self) -> Vec<StaircaseDifference> {
         let baseline = self.plan.baseline.as_str();
-        let floor = self.noise_floor();
+        let floors = self.floors();
         let others = self.plan.ready().map(|(name, _)| name).filter(|name| *name != baseline);
         let against_baseline = others.map(|variant| [baseline, variant]);
         against_baseline
             .chain(successive(self.plan))
-            .filter_map(|pair| self.difference(pair, floor))
+            .filter_map(|pair| self.difference(pair, &floors))
             .collect()
     }
 
     fn difference(
         &self,
         [against, variant]: [&str; 2],
-        noise_floor: Option<f64>,
+        floors: &Floors,
     ) -> Option<StaircaseDifference> {
         let arms = [against, variant].map(first_run);
         let throughput = self.ratios(&arms, effects::throughput).ratio()?;
         let meshed = arms.iter().any(|arm| self.has_data_plane(arm));
-        let mesh = self.means(&arms, |t| effects::cpu_per_request(t, Owner::is_data_plane));
-        let own = self.means(&arms, |t| effects::cpu_per_request(t, Owner::is_application));
+        let [mesh, own] = [self.means(&arms, mesh_cpu), self.means(&arms, application_cpu)];
+        let bound = self.plan.bound;
         Some(StaircaseDifference {
             variant: variant.into(),
             against: against.into(),
@@ -123,18 +132,23 @@ impl<'a> Climbed<'a> {
             mesh_cpu_us: meshed.then(|| mesh.difference_estimate()).flatten(),
             // No ratio is had of nothing.
             mesh_cpu_ratio: mesh.ratio_estimate(),
+            mesh_cpu_verdict: meshed.then(|| mesh.verdict(floors.mesh_cpu, bound)).flatten(),
             application_cpu_us: own.difference_estimate(),
-            noise_floor,
-            verdict: effects::verdict(&throughput.change_of_ratio(), noise_floor, self.plan.bound),
+            application_cpu_verdict: own.verdict(floors.application_cpu, bound),
+            noise_floor: floors.throughput,
+            verdict: effects::verdict(&throughput.change_of_ratio(), floors.throughput, bound),
         })
     }
 
-    /// The largest change of the throughput that the baseline against itself leaves possible.
-    fn noise_floor(&self) -> Option<f64> {
+    fn floors(&self) -> Floors {
         let baseline = &self.plan.baseline;
         let pair = [false, true].map(|again| Arm { variant: baseline.clone(), again });
-        let ratio = self.ratios(&pair, effects::throughput).ratio()?;
-        Some(toll_stats::noise_floor(&ratio.change_of_ratio()))
+        let ratio = self.ratios(&pair, effects::throughput).ratio();
+        Floors {
+            throughput: ratio.map(|ratio| toll_stats::noise_floor(&ratio.change_of_ratio())),
+            mesh_cpu: self.means(&pair, mesh_cpu).noise_floor(),
+            application_cpu: self.means(&pair, application_cpu).noise_floor(),
+        }
     }
 
     /// The geometric means over the steps that both arms have in a block.
@@ -200,6 +214,15 @@ impl<'a> Climbed<'a> {
     }
 }
 
+/// Nothing where there are no proxies.
+fn mesh_cpu(trial: &TrialRecord) -> Option<f64> {
+    effects::cpu_per_request(trial, Owner::is_data_plane)
+}
+
+fn application_cpu(trial: &TrialRecord) -> Option<f64> {
+    effects::cpu_per_request(trial, Owner::is_application)
+}
+
 fn first_run(variant: &str) -> Arm {
     Arm { variant: variant.into(), again: false }
 }
@@ -220,6 +243,6 @@ fn step_of(step: &Step<'_>, trials: &[&TrialRecord]) -> Option<StaircaseStep> {
         connections: step.connections,
         throughput_per_s: mean(&effects::throughput)?,
         mesh_cpu_us: mean(&effects::mesh_cpu_per_request),
-        application_cpu_us: mean(&|t| effects::cpu_per_request(t, Owner::is_application)),
+        application_cpu_us: mean(&application_cpu),
     })
 }

@@ -7,6 +7,7 @@ use crate::analysis::findings::{
 use super::answers::traces;
 use super::figures::{Scale, ratio, rounded};
 use super::rates::rate_check;
+use super::staircase::against_the_case_before;
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{
     difference_scale, interval, interval_title, load_title, measured_scale, metric_title, verdict,
@@ -76,6 +77,9 @@ pub(super) fn load(findings: &Findings, index: usize, detail: Detail) -> Section
         effects_table(load, &findings.baseline, metrics(load.view, detail, traced), detail)
             .map(Piece::Table),
     );
+    if load.view == View::EqualRate && !findings.staircases.is_empty() {
+        pieces.extend(against_the_case_before(load));
+    }
     if index == 0 {
         pieces.push(Piece::Text(
             "Changes and ratios are paired within blocks. A ratio is the geometric mean of the blocks' ratios, so it can differ from the ratio of the means.".into(),
@@ -121,8 +125,8 @@ fn metrics(view: View, detail: Detail, traced: bool) -> &'static [Metric] {
     match (view, detail) {
         (View::EqualRate, Detail::Brief) if traced => &[Cpu, P50, P90, P99],
         (View::EqualRate, Detail::Full) if traced => &[Cpu, P50, P90, P95, P99, Mean],
-        (View::EqualRate, Detail::Brief) => &[P50, P99, Cpu, AppCpu],
-        (View::EqualRate, Detail::Full) => &[P50, P90, P95, P99, Mean, Cpu, AppCpu],
+        (View::EqualRate, Detail::Brief) => &[P50, P99, Cpu, MeshCpu, AppCpu],
+        (View::EqualRate, Detail::Full) => &[P50, P90, P95, P99, Mean, Cpu, MeshCpu, AppCpu],
         (View::FlatOut, Detail::Brief) => &[Throughput, P50, P99, Cpu],
         (View::Users, Detail::Brief) => &[Throughput, P50, P90, Cpu],
         (View::Users, Detail::Full) if traced => &[Throughput, P50, P90, P95, P99, Mean, Cpu],
@@ -183,7 +187,7 @@ fn metric_group(
     (!rows.is_empty() && compares).then_some(Group { title, rows })
 }
 
-fn effect_cells(effect: &Effect, scale: Scale, detail: Detail) -> Vec<Cell> {
+pub(super) fn effect_cells(effect: &Effect, scale: Scale, detail: Detail) -> Vec<Cell> {
     let mut cells = vec![
         scale.signed(effect.difference.value).into(),
         interval(scale, effect.difference).into(),

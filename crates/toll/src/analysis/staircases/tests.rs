@@ -219,6 +219,20 @@ mod differences {
     }
 
     #[test]
+    fn cpu_is_judged_by_what_the_baseline_against_itself_leaves_possible() {
+        let mut run = exact();
+        let told = difference(&climbed(&run), "gateway-sni", BASELINE);
+        assert_eq!(told.mesh_cpu_verdict, Some(Verdict::Difference));
+        // Half the requests for the same CPU: twice the baseline's 240 µs each.
+        for trial in run.trials.iter_mut().filter(|t| t.trial.arm.again) {
+            trial.load.as_mut().unwrap().measure.completed /= 2;
+        }
+        let unclear = difference(&climbed(&run), "gateway-sni", BASELINE).mesh_cpu_verdict;
+        let Some(Verdict::CannotTell { floor, .. }) = unclear else { panic!("{unclear:?}") };
+        assert!((floor - 240.0).abs() < 5.0, "{floor}");
+    }
+
+    #[test]
     fn only_steps_that_both_have_in_a_block_are_compared() {
         let mut run = exact();
         run.trials.retain(|t| {

@@ -1,13 +1,16 @@
-//! The answers of a staircase in sentences: what each case carries and what a request takes of the data plane's CPU,
-//! against the baseline and against the case before it. Decides nothing.
+//! The answers of a staircase in sentences: what each case changes at equal rate, then what it carries flat out and what
+//! a request takes of the data plane's CPU there, against the baseline and against the case before it. Decides nothing.
 
 use super::Stairs;
-use super::words::{as_change, floor_aside, is_clear, microseconds, percents, several_clients};
-use crate::analysis::findings::{Estimate, StaircaseDifference, Verdict};
+use super::words::{
+    as_change, floor_aside, floor_of, microseconds, percents, several_clients, signed_interval,
+};
+use crate::analysis::findings::{Effect, Estimate, Metric, StaircaseDifference, Verdict, View};
 use crate::report::content::in_first_order;
 use crate::report::figures::{Scale, share};
+use crate::report::phrases::{self, join_phrases, phrase, unclear_aside, what_it_does, why};
 use crate::report::sweep::listed;
-use crate::report::wording::{blocks_aside, ends, interval, range};
+use crate::report::wording::{blocks_aside, ends, interval, measured_scale};
 
 /// What stands first of all that a report of a staircase says: one answer a case.
 pub(in crate::report) fn answers(all: &[Stairs<'_>]) -> Vec<String> {
@@ -19,14 +22,20 @@ fn of_stairs(stairs: &Stairs<'_>) -> Vec<String> {
     let cases = in_first_order(differences.iter().map(|d| d.variant.as_str()));
     if cases.is_empty() {
         let load = &stairs.of.load;
-        return vec![format!("Nothing can be told: no two variants ran under {load}.")];
+        return vec![format!(
+            "Nothing can be told of {load}: fewer than two blocks have both a case and what it is held against."
+        )];
     }
     let of = |case: &str| -> Vec<&StaircaseDifference> {
         differences.iter().filter(|d| d.variant == case).collect()
     };
     // Said once: it holds for all of them.
     let places = std::iter::once(place(stairs)).chain(std::iter::repeat(String::new()));
-    let answer = |(case, place): (&&str, String)| format!("{}.", answer(case, &of(case), &place));
+    let answer = |(case, place): (&&str, String)| {
+        // Once is enough of several staircases.
+        let first = if stairs.index == 0 { at_equal_rate(stairs, case) } else { String::new() };
+        format!("{first}Flat out{place}, {}.", flat_out(stairs, case, &of(case)))
+    };
     cases.iter().zip(places).map(answer).collect()
 }
 
@@ -43,82 +52,116 @@ fn place(stairs: &Stairs<'_>) -> String {
     }
 }
 
-/// `gateway-mtls carries 15.1 % less than bypass (14.0 to 16.2) and ...; a request takes 305 µs more ...`.
-fn answer(case: &str, differences: &[&StaircaseDifference], place: &str) -> String {
-    let carried = carried(case, differences, place);
-    let cpu = cpu(differences).map_or_else(String::new, |said| format!("; {said}"));
-    carried + &cpu
-}
-
-fn carried(case: &str, differences: &[&StaircaseDifference], place: &str) -> String {
-    let told: Vec<String> = differences.iter().filter_map(|d| told(d)).collect();
-    let unclear: Vec<String> = differences.iter().filter_map(|d| unclear(d)).collect();
-    let unclear = listed(&unclear);
-    match (told.is_empty(), unclear.is_empty()) {
-        (true, _) => {
-            format!("Whether {case} carries more or less than {unclear} cannot be told{place}")
-        }
-        (false, true) => format!("{case} carries {}{place}", listed(&told)),
-        (false, false) => format!(
-            "{case} carries {}{place}; whether more or less than {unclear} cannot be told",
-            listed(&told)
-        ),
-    }
-}
-
-/// `15.1 % less than bypass (14.0 to 16.2)`; none of what cannot be told.
-fn told(difference: &StaircaseDifference) -> Option<String> {
-    let StaircaseDifference { against, verdict, .. } = difference;
-    let change = as_change(difference.throughput_ratio);
-    match verdict {
-        Verdict::Difference => {
-            let word = if change.value < 0.0 { "less" } else { "more" };
-            Some(format!(
-                "{} {word} than {against} ({})",
-                sized(percents(), change),
-                size(percents(), change)
-            ))
-        }
-        Verdict::NoDifference { bound } => {
-            Some(format!("as much as {against} within {}", share(*bound)))
-        }
-        Verdict::CannotTell { .. } => None,
-    }
-}
-
-/// `sidecar (−1.2 to +0.4 %: the noise floor is 4.0 %; run 6 more blocks)`.
-fn unclear(difference: &StaircaseDifference) -> Option<String> {
-    let Verdict::CannotTell { floor, more_blocks } = difference.verdict else { return None };
-    let change = as_change(difference.throughput_ratio);
-    let range = match ends(change) {
-        Some((low, high)) => {
-            format!("{}\u{a0}%", range(&percents().signed(low), &percents().signed(high)))
-        }
-        None => "no interval".into(),
+/// `At 704 requests/s gateway adds 0.31 ms to p50 (0.28 to 0.34) and adds 41 µs CPU per request (+3.1 %). `: against
+/// the baseline; nothing where no load ran at equal rate.
+fn at_equal_rate(stairs: &Stairs<'_>, case: &str) -> String {
+    let findings = stairs.findings;
+    let Some(load) = findings.loads.iter().find(|load| load.view == View::EqualRate) else {
+        return String::new();
     };
-    let (floor, more) = (floor_aside(floor), blocks_aside(more_blocks));
-    Some(format!("{} ({range}{floor}{more})", difference.against))
+    let of = |metric| load.effects.iter().find(|e| e.variant == case && e.metric == metric);
+    let all = [Metric::LatencyP50, Metric::CpuPerRequest].into_iter().filter_map(of);
+    let (unclear, told): (Vec<&Effect>, Vec<&Effect>) =
+        all.partition(|e| matches!(e.verdict, Verdict::CannotTell { .. }));
+    let told: Vec<_> = told.iter().map(|e| phrase(e, measured_scale(load, e.metric))).collect();
+    let place = phrases::place(load, &findings.baseline);
+    let asides: String = unclear.iter().map(|e| unclear_aside(e)).collect();
+    match (told.is_empty(), unclear.is_empty()) {
+        (true, true) => String::new(),
+        (true, false) => {
+            let what = what_it_does(case, &unclear);
+            format!("{what} cannot be told {place}{}. ", why(&unclear))
+        }
+        (false, _) => {
+            let (place, said) = (place.replacen("at", "At", 1), join_phrases(&told));
+            format!("{place} {case} {said}{asides}. ")
+        }
+    }
+}
+
+/// `gateway-mtls carries 15.1 % less than bypass (14.0 to 16.2) and ...; a request takes 305 µs more ...`.
+fn flat_out(stairs: &Stairs<'_>, case: &str, differences: &[&StaircaseDifference]) -> String {
+    // Of what has no data plane nothing is said of one.
+    let cpu = stairs.has_data_plane(case).then(|| cpu(differences));
+    let said: Vec<String> =
+        carried(case, differences).into_iter().chain(cpu.into_iter().flatten()).collect();
+    said.join("; ")
+}
+
+fn carried(case: &str, differences: &[&StaircaseDifference]) -> Vec<String> {
+    let [mut less, mut same, mut unclear] = [vec![], vec![], vec![]];
+    for of in differences {
+        let (against, change) = (&of.against, as_change(of.throughput_ratio));
+        match of.verdict {
+            Verdict::Difference => less.push(changed(percents(), change, "", against, "than")),
+            Verdict::NoDifference { bound } => same.push(no_larger(&share(bound), against)),
+            Verdict::CannotTell { floor, more_blocks } => {
+                let why = floor_aside(floor) + &blocks_aside(more_blocks);
+                unclear.push(format!("{against} ({}{why})", unclear_range(percents(), change)));
+            }
+        }
+    }
+    let clauses = [
+        (less, [format!("{case} carries "), String::new()]),
+        (same, [format!("the throughput of {case} shows "), String::new()]),
+        (unclear, [format!("whether {case} carries more or less than "), " cannot be told".into()]),
+    ];
+    said(clauses)
 }
 
 /// `a request takes 305 µs more CPU in the data plane than with bypass (296 to 314) and ...`.
-fn cpu(differences: &[&StaircaseDifference]) -> Option<String> {
-    let all: Vec<(&str, Estimate)> =
-        differences.iter().filter_map(|d| Some((d.against.as_str(), d.mesh_cpu_us?))).collect();
-    let (clear, unclear): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, of)| is_clear(*of));
-    let scale = microseconds(clear.iter().map(|(_, of)| of.value));
-    let told = clear.iter().enumerate().map(|(i, (against, of))| {
-        let word = if of.value < 0.0 { "less" } else { "more" };
-        let what = if i == 0 { " CPU in the data plane" } else { "" };
-        format!("{} {word}{what} than with {against} ({})", sized(scale, *of), size(scale, *of))
-    });
-    let told: Vec<String> = told.collect();
-    let told = (!told.is_empty()).then(|| format!("a request takes {}", listed(&told)));
-    let unclear: Vec<String> = unclear.iter().map(|(against, _)| (*against).to_owned()).collect();
-    let unclear = (!unclear.is_empty()).then(|| {
-        format!("what its data plane takes beyond that of {} cannot be told", listed(&unclear))
-    });
-    let said: Vec<String> = told.into_iter().chain(unclear).collect();
-    (!said.is_empty()).then(|| said.join("; "))
+fn cpu(differences: &[&StaircaseDifference]) -> Vec<String> {
+    let all: Vec<_> = differences.iter().filter_map(|d| Some((*d, d.mesh_cpu_us?))).collect();
+    let scale = microseconds(all.iter().map(|(_, of)| of.value));
+    let [mut more, mut same, mut unclear] = [vec![], vec![], vec![]];
+    for (difference, of) in all {
+        let against = &difference.against;
+        match difference.mesh_cpu_verdict {
+            Some(Verdict::Difference) => {
+                let what = if more.is_empty() { " CPU in the data plane" } else { "" };
+                more.push(changed(scale, of, what, against, "than with"));
+            }
+            Some(Verdict::NoDifference { bound }) => {
+                same.push(no_larger(&scale.with_unit(bound), against));
+            }
+            Some(Verdict::CannotTell { floor, more_blocks }) => {
+                let why = floor_of(scale, floor) + &blocks_aside(more_blocks);
+                unclear.push(format!("{against} ({}{why})", unclear_range(scale, of)));
+            }
+            None => unclear.push(format!("{against} (no interval)")),
+        }
+    }
+    let clauses = [
+        (more, ["a request takes ".into(), String::new()]),
+        (same, ["its CPU in the data plane shows ".into(), String::new()]),
+        (unclear, ["what its data plane takes beyond that of ".into(), " cannot be told".into()]),
+    ];
+    said(clauses)
+}
+
+/// What there is something of, between what stands before and behind it.
+fn said(clauses: [(Vec<String>, [String; 2]); 3]) -> Vec<String> {
+    let some = clauses.into_iter().filter(|(of, _)| !of.is_empty());
+    some.map(|(of, [before, behind])| format!("{before}{}{behind}", listed(&of))).collect()
+}
+
+/// `15.1 % less than bypass (14.0 to 16.2)`.
+fn changed(scale: Scale, change: Estimate, what: &str, against: &str, than: &str) -> String {
+    let word = if change.value < 0.0 { "less" } else { "more" };
+    let (by, range) = (sized(scale, change), size(scale, change));
+    format!("{by} {word}{what} {than} {against} ({range})")
+}
+
+fn no_larger(bound: &str, against: &str) -> String {
+    format!("no difference larger than {bound} from {against}")
+}
+
+/// `−1.2 to +0.4 %`.
+fn unclear_range(scale: Scale, of: Estimate) -> String {
+    match ends(of) {
+        Some(_) => format!("{}\u{a0}{}", signed_interval(scale, of), scale.unit()),
+        None => "no interval".into(),
+    }
 }
 
 fn sized(scale: Scale, of: Estimate) -> String {

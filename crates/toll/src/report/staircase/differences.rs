@@ -1,7 +1,7 @@
 //! What each case costs in one table: against the baseline, then against the case before it. Draws nothing.
 
 use super::Stairs;
-use super::words::{as_change, microseconds, percents, signed_interval, verdict};
+use super::words::{as_change, marked, microseconds, percents, signed_interval, verdict};
 use crate::analysis::findings::{Estimate, StaircaseDifference};
 use crate::report::content::{Detail, in_first_order, section};
 use crate::report::figures::{Scale, ratio};
@@ -12,7 +12,7 @@ pub(super) fn differences(stairs: &Stairs<'_>, detail: Detail) -> Option<Section
     let first = stairs.of.differences.first()?;
     let level = first.throughput_ratio.level * 100.0;
     let text = format!(
-        "Over all steps, paired within blocks: throughput in % (geometric mean of the steps), CPU of a request in µs (mean of the steps). Below each its {level:.0}\u{a0}% interval. The data plane is sidecars, egress gateway and SNI proxy; what TLS takes inside the services is the application's own."
+        "Over all steps, paired within blocks: throughput in % (geometric mean of the steps), CPU of a request in µs (mean of the steps). Below each its {level:.0}\u{a0}% interval. The data plane is sidecars, egress gateway and SNI proxy; what TLS takes inside the services is the application's own. A loop goes flat out, so rates differ. `?` before a figure: cannot be told from the noise floor; `=`: no difference larger than the study's bound."
     );
     let table = Table { columns: columns(detail), groups: groups(stairs, detail) };
     let pieces = vec![Piece::Text(text), Piece::Table(table)];
@@ -23,7 +23,8 @@ pub(super) fn differences(stairs: &Stairs<'_>, detail: Detail) -> Option<Section
 fn columns(detail: Detail) -> Vec<Column> {
     let mut columns = vec![words(""), figures("throughput, %"), figures("data plane, µs")];
     columns.extend((detail == Detail::Full).then(|| figures("ratio")));
-    columns.extend([figures("application, µs"), words("throughput")]);
+    columns.extend([figures("application, µs")]);
+    columns.extend((detail == Detail::Full).then(|| words("throughput")));
     columns
 }
 
@@ -43,18 +44,20 @@ fn groups(stairs: &Stairs<'_>, detail: Detail) -> Vec<Group> {
 }
 
 /// The scales that all rows share.
-struct Sheet {
+struct Sheet<'a> {
+    stairs: Stairs<'a>,
     mesh: Scale,
     application: Scale,
     detail: Detail,
 }
 
-impl Sheet {
-    fn of(stairs: &Stairs<'_>) -> Self {
+impl<'a> Sheet<'a> {
+    fn of(stairs: &Stairs<'a>) -> Self {
         let scale = |part: fn(&StaircaseDifference) -> Option<Estimate>| {
             microseconds(stairs.of.differences.iter().filter_map(part).map(|e| e.value))
         };
         Self {
+            stairs: *stairs,
             mesh: scale(|d| d.mesh_cpu_us),
             application: scale(|d| d.application_cpu_us),
             detail: Detail::Full,
@@ -66,9 +69,11 @@ impl Sheet {
         let change = as_change(of.throughput_ratio);
         let percents = percents();
         let absent = || Cell::toned("–", Tone::Quiet);
-        let plain = |scale: Scale, e: Option<Estimate>| {
-            e.map_or_else(absent, |e| scale.signed(e.value).into())
+        let plain = |scale: Scale, e: Option<Estimate>, verdict| {
+            e.map_or_else(absent, |e| marked(verdict, &scale.signed(e.value)))
         };
+        // What has none takes nothing less of it.
+        let mesh = of.mesh_cpu_us.filter(|_| self.stairs.has_data_plane(&of.variant));
         let below = |scale: Scale, e: Option<Estimate>| {
             e.map_or_else(Cell::default, |e| quiet(signed_interval(scale, e)))
         };
@@ -77,16 +82,16 @@ impl Sheet {
         let times = times.map_or_else(absent, |e| ratio(e.value).into());
         let figures = [
             of.variant.as_str().into(),
-            percents.signed(change.value).into(),
-            plain(self.mesh, of.mesh_cpu_us),
+            marked(Some(of.verdict), &percents.signed(change.value)),
+            plain(self.mesh, mesh, of.mesh_cpu_verdict),
             times,
-            plain(self.application, of.application_cpu_us),
-            self.verdict(of),
+            plain(self.application, of.application_cpu_us, of.application_cpu_verdict),
+            verdict(of.verdict, of.throughput_ratio.value),
         ];
         let intervals = [
             Cell::default(),
             quiet(signed_interval(percents, change)),
-            below(self.mesh, of.mesh_cpu_us),
+            below(self.mesh, mesh),
             Cell::default(),
             below(self.application, of.application_cpu_us),
             Cell::default(),
@@ -96,18 +101,9 @@ impl Sheet {
 
     fn shown(&self, cells: [Cell; 6]) -> Vec<Cell> {
         let [name, throughput, mesh, times, application, verdict] = cells;
-        let times = (self.detail == Detail::Full).then_some(times);
-        let first = [name, throughput, mesh].into_iter();
-        first.chain(times).chain([application, verdict]).collect()
-    }
-
-    /// How many blocks would tell stands in the answer, too.
-    fn verdict(&self, of: &StaircaseDifference) -> Cell {
-        let said = verdict(of.verdict, of.throughput_ratio.value);
-        match (self.detail, said.tone) {
-            (Detail::Brief, Tone::Unknown) => Cell::toned("cannot tell", said.tone),
-            (Detail::Brief, Tone::Same) => Cell::toned("no difference", said.tone),
-            _ => said,
+        match self.detail {
+            Detail::Brief => vec![name, throughput, mesh, application],
+            Detail::Full => vec![name, throughput, mesh, times, application, verdict],
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod answers;
 mod application;
+mod before;
 mod cpu;
 mod differences;
 mod published;
@@ -11,7 +12,9 @@ mod response;
 mod throughput;
 mod words;
 
-use crate::analysis::findings::{Findings, LoadFindings, Staircase, StaircaseStep, VariantLoad};
+use crate::analysis::findings::{
+    Findings, LoadFindings, Staircase, StaircaseStep, VariantLoad, View,
+};
 
 use super::content::{self, Detail};
 use super::sweep::{Folded, Part, Sweep, cell_details, cells_introduction, uses};
@@ -19,6 +22,7 @@ use super::table::Section;
 use super::{proof, reading, record};
 
 pub(super) use answers::answers;
+pub(super) use before::against_the_case_before;
 pub(super) use response::{STATISTICS, response_of};
 pub(super) use words::several_clients;
 
@@ -60,6 +64,12 @@ impl<'a> Stairs<'a> {
     pub(super) fn step(&self, variant: &str, clients: u32) -> Option<&'a StaircaseStep> {
         let line = self.of.lines.iter().find(|line| line.variant == variant)?;
         line.steps.iter().find(|step| step.connections == clients)
+    }
+
+    /// Whether `variant` showed proxies at any step.
+    pub(super) fn has_data_plane(&self, variant: &str) -> bool {
+        let lines = self.of.lines.iter().filter(|line| line.variant == variant);
+        lines.flat_map(|line| &line.steps).any(|step| step.mesh_cpu_us.is_some())
     }
 
     /// The number of clients nearest [`CLIENTS`], and what the load with so many showed.
@@ -125,8 +135,7 @@ pub(super) fn part_of<'s, 'a>(
 
 /// What a terminal has room for.
 pub(super) fn brief(all: &[Stairs<'_>], findings: &Findings) -> Vec<Section> {
-    let mut sections = shown(all, Detail::Brief);
-    sections.extend(other_loads(all, findings).map(|i| content::load(findings, i, Detail::Brief)));
+    let mut sections = shown(all, findings, Detail::Brief);
     sections.extend(published::published(all, findings, Detail::Brief));
     sections.push(proof::proof(findings, Detail::Brief));
     sections.push(content::caveats(findings));
@@ -139,10 +148,9 @@ pub(super) fn full(
     findings: &Findings,
     detailed: &[&LoadFindings],
 ) -> Vec<Part> {
-    let mut open = shown(all, Detail::Full);
+    let mut open = shown(all, findings, Detail::Full);
     // Right behind what ran.
     open.insert(1, content::caveats(findings));
-    open.extend(other_loads(all, findings).map(|i| content::load(findings, i, Detail::Full)));
     open.extend(published::published(all, findings, Detail::Full));
     open.push(proof::proof(findings, Detail::Full));
     let sweep = Sweep::of(findings);
@@ -168,7 +176,8 @@ pub(super) fn nearest<'a>(all: &[Stairs<'a>]) -> Vec<&'a LoadFindings> {
     all.iter().filter_map(Stairs::nearest).map(|(_, load)| load).collect()
 }
 
-fn shown(all: &[Stairs<'_>], detail: Detail) -> Vec<Section> {
+/// Equal rate first (METHOD.md rule 1).
+fn shown(all: &[Stairs<'_>], findings: &Findings, detail: Detail) -> Vec<Section> {
     let of = |stairs: &Stairs<'_>| {
         let sections = [
             differences::differences(stairs, detail),
@@ -178,8 +187,15 @@ fn shown(all: &[Stairs<'_>], detail: Detail) -> Vec<Section> {
         ];
         sections.into_iter().flatten().collect::<Vec<_>>()
     };
-    let first = all.first().map(application::application);
-    first.into_iter().chain(all.iter().flat_map(of)).collect()
+    let (equal_rate, others): (Vec<usize>, Vec<usize>) =
+        other_loads(all, findings).partition(|i| findings.loads[*i].view == View::EqualRate);
+    let load = |i: usize| content::load(findings, i, detail);
+    let mut sections: Vec<Section> =
+        all.first().map(application::application).into_iter().collect();
+    sections.extend(equal_rate.into_iter().map(load));
+    sections.extend(all.iter().flat_map(of));
+    sections.extend(others.into_iter().map(load));
+    sections
 }
 
 /// Who pays under a load that is no step, behind a title of its own: what it compares is open.

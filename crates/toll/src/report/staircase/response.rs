@@ -32,7 +32,7 @@ pub(super) fn response(stairs: &Stairs<'_>, detail: Detail) -> Option<Section> {
     let unit = Scale::of(Quantity::Time, [values.iter().copied().fold(0.0, f64::max)]);
     let scale = unit.with_decimals_for(values);
     let text = format!(
-        "Response times in {}, all blocks together. The rates differ as the throughput does: a closed loop with {} waits for each answer.",
+        "Response times in {}: means of the blocks' means, percentiles of all blocks together. The rates differ as the throughput does: a closed loop with {} waits for each answer.",
         scale.unit(),
         several_clients(clients)
     );

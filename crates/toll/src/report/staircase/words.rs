@@ -43,9 +43,16 @@ pub(super) fn signed_interval(scale: Scale, of: Estimate) -> String {
     )
 }
 
-/// Whether the interval leaves zero out.
-pub(super) fn is_clear(of: Estimate) -> bool {
-    ends(of).is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+/// A figure with the mark of its verdict before it: `? ` where nothing can be told, `= ` for no difference larger than
+/// the bound.
+pub(super) fn marked(verdict: Option<Verdict>, figure: &str) -> Cell {
+    match verdict {
+        Some(Verdict::Difference) => figure.into(),
+        Some(Verdict::NoDifference { .. }) => Cell::toned(format!("=\u{a0}{figure}"), Tone::Quiet),
+        Some(Verdict::CannotTell { .. }) | None => {
+            Cell::toned(format!("?\u{a0}{figure}"), Tone::Quiet)
+        }
+    }
 }
 
 /// What may be said of the throughput; bound and noise floor are shares of it.
@@ -65,6 +72,15 @@ pub(super) fn verdict(verdict: Verdict, ratio: f64) -> Cell {
 
 /// `: the noise floor is 4.0 %`; nothing where there is none.
 pub(super) fn floor_aside(floor: f64) -> String {
-    let is_known = floor.is_finite() && floor > 0.0;
-    if is_known { format!(": the noise floor is {}", share(floor)) } else { String::new() }
+    if is_known(floor) { format!(": the noise floor is {}", share(floor)) } else { String::new() }
+}
+
+/// `: the noise floor is 60 µs`; nothing where there is none.
+pub(super) fn floor_of(scale: Scale, floor: f64) -> String {
+    let shown = || format!(": the noise floor is {}", scale.with_unit(floor));
+    if is_known(floor) { shown() } else { String::new() }
+}
+
+fn is_known(floor: f64) -> bool {
+    floor.is_finite() && floor > 0.0
 }

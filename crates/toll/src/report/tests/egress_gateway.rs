@@ -225,7 +225,9 @@ fn difference(variant: &str, against: &str) -> StaircaseDifference {
         throughput_ratio: estimate(ratio, 0.011),
         mesh_cpu_us: Some(estimate(mesh, 9.0)),
         mesh_cpu_ratio: Some(estimate(case.mesh() / other.mesh(), 0.012)),
+        mesh_cpu_verdict: Some(Verdict::Difference),
         application_cpu_us: Some(estimate(case.application_us - other.application_us, 6.0)),
+        application_cpu_verdict: Some(Verdict::CannotTell { floor: 70.0, more_blocks: None }),
         noise_floor: Some(0.04),
         verdict: if (ratio - 1.0).abs() > 0.04 {
             Verdict::Difference
