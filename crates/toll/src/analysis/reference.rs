@@ -138,6 +138,7 @@ pub fn changes_over_steps(derived: Derived) -> Option<fn(&TrialRecord) -> Option
         Derived::ThroughputChange => Some(effects::throughput),
         Derived::LatencyMeanChange => Some(|t| effects::observe(t, Metric::LatencyMean)),
         Derived::CpuPerRequestChange => Some(cpu_ms_per_request),
+        Derived::MeshCpuPerRequestChange => Some(effects::mesh_cpu_per_request),
         _ => None,
     }
 }
@@ -170,6 +171,7 @@ fn derive(
         Derived::MemoryChange => arms.change(|t| memory_mib(t, is_counted_in_total)),
         Derived::CpuPerRequest => effects::mean_observed(variant, cpu_ms_per_request),
         Derived::CpuPerRequestChange => arms.change(cpu_ms_per_request),
+        Derived::MeshCpuPerRequestChange => arms.change(effects::mesh_cpu_per_request),
         Derived::MemoryTotal => {
             effects::mean_observed(variant, |t| memory_mib(t, is_counted_in_total))
         }

@@ -481,6 +481,11 @@ pub fn database(run: &RunRecord) -> Option<String> {
     }
 }
 
+/// Whether a fact of the machine is the airline's database by another name: as a part, or as the lab met it.
+fn names_the_database(label: &str) -> bool {
+    label == DATABASE || label.contains(STAND_IN) || label.starts_with("database of ")
+}
+
 fn server(plan: &Plan) -> Option<DatabaseServer> {
     let mut services = plan.ready().flat_map(|(_, deployment)| &deployment.services);
     services.find_map(|service| match service.program {
@@ -500,8 +505,10 @@ fn bring_up(bring_up: BringUp) -> &'static str {
 /// What the machine and the run were.
 pub fn manifest(run: &RunRecord) -> Vec<(String, String)> {
     let mut manifest = run.host.facts.clone();
-    if !manifest.iter().any(|(label, _)| label == DATABASE) {
-        manifest.extend(database(run).map(|server| (DATABASE.into(), server)));
+    if let Some(server) = database(run) {
+        // One line names it, with whatever is known of it.
+        manifest.retain(|(label, _)| !names_the_database(label));
+        manifest.push((DATABASE.into(), server));
     }
     manifest.push(("profile".into(), run.plan.profile.clone()));
     manifest.extend(run.plan.runtime.clone().map(|runtime| ("runtime".into(), runtime)));

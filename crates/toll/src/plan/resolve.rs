@@ -169,6 +169,7 @@ pub fn resolve(
     let arms = arms(&variants, study.baseline.as_str())?;
     let loads: Vec<PlannedLoad> =
         study.loads.iter().flat_map(|(name, load)| planned_loads(&study, name, load)).collect();
+    warnings.extend(case_before_is_another(&study, &variants, &loads));
     let bring_up = bring_up(study.bring_up);
     Ok(Plan {
         version: FORMAT,
@@ -194,6 +195,33 @@ pub fn resolve(
         loads,
         reference: study.reference.as_ref().map(reference),
         warnings,
+    })
+}
+
+/// On a staircase each case is held against the one before it: that is another one when cases between did not run.
+fn case_before_is_another(
+    study: &Study,
+    variants: &[PlannedVariant],
+    loads: &[PlannedLoad],
+) -> Option<String> {
+    let is_step =
+        |load: &PlannedLoad| load.cell.as_ref().is_some_and(|cell| cell.connections.is_some());
+    loads.iter().find(|load| is_step(load))?;
+    let runs = |name: &&str| {
+        variants.iter().any(|v| v.name == *name && matches!(v.state, VariantState::Ready(_)))
+    };
+    let written: Vec<&str> = study.variants.keys().map(|name| name.as_str()).collect();
+    let present: Vec<&str> = written.iter().copied().filter(runs).collect();
+    let are_apart = |pair: &&[&str]| {
+        !pair.contains(&study.baseline.as_str()) && !written.windows(2).any(|next| next == *pair)
+    };
+    let apart = present.windows(2).filter(are_apart);
+    let apart: Vec<String> = apart.map(|pair| format!("{} against {}", pair[1], pair[0])).collect();
+    (!apart.is_empty()).then(|| {
+        format!(
+            "cases between were left out, so that `the case before` is another than in the study: {}",
+            apart.join(", ")
+        )
     })
 }
 

@@ -433,6 +433,7 @@ fn derived(reference: &PlannedReference, baseline: &str, wanted: &Recomputed) ->
         Derived::CpuPerRequest => cpu_per_request(&wanted.variant),
         Derived::CpuPerRequestChange => change(&cpu_per_request),
         Derived::MemoryTotal => published(&wanted.variant, "memory_mib"),
+        Derived::MeshCpuPerRequestChange => unreachable!("no figure is of the data plane alone"),
         Derived::UnderWay => {
             let variant = &wanted.variant;
             published(variant, "throughput_per_s") * published(variant, "latency_ms.mean") / 1000.0
@@ -929,6 +930,18 @@ fn the_variants_of_egress_gateway_differ_by_the_way_out_alone() {
 }
 
 #[test]
+fn a_case_that_is_left_out_makes_the_case_before_another_and_says_so() {
+    let warned = |variants: &[&str]| {
+        let warnings = plan(&egress_gateway(), &only(variants)).warnings.into_iter();
+        warnings.filter(|said| said.contains("the case before")).collect::<Vec<_>>()
+    };
+    let said = "cases between were left out, so that `the case before` is another than in the study: gateway-sni against gateway";
+    assert_eq!(warned(&["sidecar", "gateway", "gateway-sni"]), [said]);
+    assert_eq!(warned(&["sidecar", "gateway"]), [""; 0]);
+    assert_eq!(warned(&[]), [""; 0]);
+}
+
+#[test]
 fn the_airline_calls_its_database_after_its_other_parts() {
     let plan = plan(&egress_gateway(), &choices());
     let deployment = plan.deployment("bypass").unwrap();
@@ -1021,7 +1034,9 @@ fn the_published_differences_are_held_against_the_baseline_and_the_case_before()
     assert!(reference.recomputed.iter().all(|wanted| wanted.load == "clients"));
     assert!(plan.loads.iter().any(|l| l.cell.as_ref().is_some_and(|cell| cell.load == "clients")));
     let held = |variant: &str| -> Vec<_> {
-        let of_variant = reference.recomputed.iter().filter(|wanted| wanted.variant == variant);
+        let of_variant = reference.recomputed.iter().filter(|wanted| {
+            wanted.variant == variant && wanted.derived == Derived::ThroughputChange
+        });
         of_variant.map(|wanted| (wanted.against.as_deref(), wanted.printed)).collect()
     };
     assert_eq!(held("gateway-mtls"), [(None, Some(-10.0)), (Some("gateway"), Some(-10.0))]);

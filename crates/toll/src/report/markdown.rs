@@ -1,6 +1,6 @@
 //! Writes findings as Markdown for a pull request or an issue: the same tables as everywhere, nothing left out but
-//! charts, and of a sweep or a staircase what all but the leading cells show by themselves: a forge takes 65,536
-//! characters.
+//! charts, and of a sweep or a staircase what all but the leading cells show by themselves, of a staircase also hey's
+//! summaries, claims in full and the trials that count: a forge takes 65,536 characters.
 
 use crate::analysis::findings::Findings;
 
@@ -26,14 +26,22 @@ pub fn markdown(findings: &Findings) -> String {
 }
 
 fn parts(findings: &Findings) -> Vec<Part> {
-    let stairs = Stairs::all(findings);
-    if !stairs.is_empty() {
+    if !Stairs::all(findings).is_empty() {
+        let findings = &without_summaries(findings);
+        let stairs = Stairs::all(findings);
         return staircase::full(&stairs, findings, &staircase::nearest(&stairs));
     }
     match Sweep::of(findings) {
         Some(sweep) => sweep::full(&sweep, &sweep.largest()),
         None => sections(findings).into_iter().map(Part::Open).collect(),
     }
+}
+
+/// Of a staircase hey's summaries are in the page alone: with them the report is longer than a forge takes.
+fn without_summaries(findings: &Findings) -> Findings {
+    let mut findings = findings.clone();
+    findings.loads.iter_mut().flat_map(|load| &mut load.variants).for_each(|of| of.hey = None);
+    findings
 }
 
 /// Forges show what is folded once it is asked for.

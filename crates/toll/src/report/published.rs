@@ -251,6 +251,7 @@ fn derived_name(derived: Derived) -> &'static str {
         Derived::CpuChange => "raw CPU",
         Derived::MemoryChange | Derived::MemoryTotal => "memory of all pods",
         Derived::CpuPerRequest | Derived::CpuPerRequestChange => "CPU of all pods per request",
+        Derived::MeshCpuPerRequestChange => "CPU of the data plane per request",
         Derived::UnderWay => "requests under way",
     }
 }

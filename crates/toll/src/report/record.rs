@@ -8,6 +8,15 @@ use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 
 /// Every trial of the run.
 pub(super) fn trials(findings: &Findings) -> Section {
+    of_trials(findings, |_| true)
+}
+
+/// How many trials count, and those that do not, where there is no room for all.
+pub(super) fn invalid_trials(findings: &Findings) -> Section {
+    of_trials(findings, |trial| trial.invalid.is_some())
+}
+
+fn of_trials(findings: &Findings, is_shown: impl Fn(&&TrialLine) -> bool) -> Section {
     let valid = findings.trials.iter().filter(|t| t.invalid.is_none()).count();
     let text = format!("{valid} of {} trials count.", findings.trials.len());
     let columns = vec![
@@ -19,9 +28,10 @@ pub(super) fn trials(findings: &Findings) -> Section {
         figures("calibration"),
         words("counts"),
     ];
-    let rows = findings.trials.iter().map(trial_row).collect();
-    let table = Piece::Table(Table::new(columns, rows));
-    section("trials", "Trials", vec![Piece::Text(text), table])
+    let rows: Vec<_> = findings.trials.iter().filter(is_shown).map(trial_row).collect();
+    let table = (!rows.is_empty()).then(|| Piece::Table(Table::new(columns, rows)));
+    let pieces = std::iter::once(Piece::Text(text)).chain(table);
+    section("trials", "Trials", pieces.collect())
 }
 
 fn trial_row(trial: &TrialLine) -> Vec<Cell> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use toll_lab::{Environment, LabError, Proof, Sample, Traffic};
 use toll_load::{Check, LoadEvent, LoadPlan, LoadReport, Phase};
 
-use super::load::{Heard, Stopped, answered_well, drive, traffic};
+use super::load::{Heard, Stopped, answered_well, drive, failures, traffic};
 use super::settle::settle;
 use super::standing::{Site, Standing};
 use super::{RunError, Session, machine, seeds};
@@ -203,8 +203,7 @@ impl Measured {
     /// A trial does not count when a claim about the path or a check of the load fails.
     ///
     /// # Errors
-    /// When not one request was answered well on the path that the variant claims: no further trial would be better.
-    /// A path that is broken is this variant's own affair.
+    /// When nothing was answered but errors: no further trial would be better.
     fn judge(&self, planned: &PlannedTrial) -> Result<Judgement, RunError> {
         let checks = self.load.checks.iter().filter(|check| !check.holds).map(|check| {
             format!("{}: {} (should be {}); {}", check.name, check.seen, check.bound, check.advice)
@@ -218,7 +217,7 @@ impl Measured {
         let unproven =
             self.proof.claims.is_empty().then(|| "path not proven: no claim was made".to_owned());
         let invalid: Vec<String> = checks.chain(claims).chain(unproven).collect();
-        if answered_well(&self.load) == 0 && self.proof.holds() {
+        if self.is_hopeless() {
             return Err(RunError::NothingAnswered {
                 arm: planned.arm.label(),
                 load: planned.load.clone(),
@@ -229,6 +228,14 @@ impl Measured {
             self.load.checks.iter().find(|check| !check.holds && check.name == Check::ERRORS);
         let services_are_sound = self.proof.holds() && failed.is_none();
         Ok(Judgement { invalid, services_are_sound })
+    }
+}
+
+impl Measured {
+    /// Whether all that came back on the path that the variant claims were failures. A path that is broken is this
+    /// variant's own affair, and a short phase in which nothing came back at all a stall.
+    fn is_hopeless(&self) -> bool {
+        answered_well(&self.load) == 0 && failures(&self.load) > 0 && self.proof.holds()
     }
 }
 

@@ -164,6 +164,8 @@ pub(super) enum Problem {
     SameCell { name: String, other: String },
     #[error("the figure is not held against `{against}`")]
     AgainstNothing { against: String },
+    #[error("`{derived}` is not had of all steps of `{load}` together")]
+    NotOfAStaircase { derived: String, load: String, step: String },
     #[error("the stall ({lasting}) is not shorter than its period ({every})")]
     StallFillsPeriod { lasting: String, every: String },
     #[error("`{service}` is to hand on an answer, but calls nothing")]
@@ -382,6 +384,9 @@ impl Problem {
             }
             Self::AgainstNothing { .. } => {
                 "remove `against`, or name another variant for a figure that holds two against each other".into()
+            }
+            Self::NotOfAStaircase { step, .. } => {
+                format!("name one of its steps, for example `load: {step}`")
             }
             Self::SameName { .. } => {
                 "rename one of them;\nthe pods of several replicas are `NAME-1`, `NAME-2`, ..."

@@ -474,6 +474,8 @@ shown_as! {
     swept_connections_are_in_range_and_there_once: "connections: [1, 5, 20]" => "connections: [0, 5, 5, 60001]";
     a_staircase_has_a_step: "connections: [1, 5, 20]" => "connections: []";
     figures_of_a_staircase_are_of_its_steps: "load: clients-20" => "load: clients-21";
+    what_only_a_step_has_is_not_of_the_staircase:
+        "load: clients-20, derived: throughput_change" => "load: clients, derived: memory_change";
 }
 
 #[test]

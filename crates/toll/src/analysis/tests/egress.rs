@@ -4,7 +4,8 @@ use super::super::findings;
 use super::super::findings::{Findings, LoadFindings, Metric, ResourceGroup};
 use crate::analysis::fixture::replicas::ambient_replicas;
 use crate::analysis::fixture::staircase::{Shape, Truth, run};
-use crate::store::RunRecord;
+use crate::plan::{PlannedLoad, PlannedRate, Release};
+use crate::store::{KneeRecord, RunRecord};
 
 /// A run in which nothing scatters.
 fn exact() -> RunRecord {
@@ -198,6 +199,66 @@ mod caveats {
         let server = "MongoDB 7.0.14 (sha256 0, PATH)";
         assert!(found.manifest.contains(&("database".into(), server.into())));
         assert!(said(&found, "stand-in").is_empty());
+    }
+
+    #[test]
+    fn the_database_is_named_once_in_the_manifest() {
+        let mut run = exact();
+        let met = "mongo-java-server 1.47.0 (a stand-in for MongoDB)";
+        run.host.facts.push(("database of airline-db".into(), met.into()));
+        let manifest = findings(&run).manifest;
+        let named = |(label, value): &&(String, String)| {
+            format!("{label} {value}").contains("mongo-java-server")
+        };
+        let lines: Vec<_> = manifest.iter().filter(named).collect();
+        let [(label, value)] = lines[..] else { panic!("{lines:?}") };
+        assert_eq!(label, "database");
+        assert!(value.contains("1.47.0 (made up for tests)"), "{value}");
+    }
+
+    #[test]
+    fn what_several_cases_cannot_prove_is_said_once() {
+        let mut run = exact();
+        for trial in &mut run.trials {
+            let left_out = &mut trial.proof.as_mut().unwrap().left_out;
+            if trial.trial.arm.variant != "none" {
+                left_out.push("a count of operations by the proxies".into());
+            }
+        }
+        let found = findings(&run);
+        let [told] = said(&found, "left out of the proof")[..] else {
+            panic!("{:?}", found.warnings)
+        };
+        let expected = "bypass, sidecar, gateway, gateway-mtls, gateway-sni: left out of the proof: a count of operations by the proxies";
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn knees_that_many_clients_overtake_are_told_in_one_sentence() {
+        let mut run = exact();
+        let rate = PlannedRate::OfKnee(0.5);
+        let searched = PlannedLoad {
+            name: "same-rate".into(),
+            cell: None,
+            release: Release::Open { rate, poisson: false, max_connections: 9 },
+            ..run.plan.loads[0].clone()
+        };
+        run.plan.loads.push(searched);
+        let knee =
+            |variant: &str| KneeRecord { variant: variant.into(), rate_per_s: 90.0, tried: vec![] };
+        run.knees = ["bypass", "gateway"].map(knee).into();
+        let found = findings(&run);
+        let [told] = said(&found, "too low")[..] else { panic!("{:?}", found.warnings) };
+        assert!(
+            told.starts_with("knees were found too low: bypass: the search found 90/s, trial ")
+        );
+        assert!(told.contains("; gateway: the search found 90/s, trial "), "{told}");
+        assert!(told.ends_with(
+            "The database is on a JVM that warms up after the search: this is no surprise"
+        ));
+        run.host.facts.push(("MongoDB".into(), "7.0.14 (sha256 0, PATH)".into()));
+        let found = findings(&run);
+        assert!(said(&found, "no surprise").is_empty(), "{:?}", found.warnings);
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl<'a> Sheet<'a> {
             plain(self.mesh, mesh, of.mesh_cpu_verdict),
             times,
             plain(self.application, of.application_cpu_us, of.application_cpu_verdict),
-            verdict(of.verdict, of.throughput_ratio.value),
+            judged(of, self.detail),
         ];
         let intervals = [
             Cell::default(),
@@ -105,6 +105,16 @@ impl<'a> Sheet<'a> {
             Detail::Brief => vec![name, throughput, mesh, application],
             Detail::Full => vec![name, throughput, mesh, times, application, verdict],
         }
+    }
+}
+
+/// How many blocks would tell stands in the answer, too.
+pub(super) fn judged(of: &StaircaseDifference, detail: Detail) -> Cell {
+    let said = verdict(of.verdict, of.throughput_ratio.value);
+    match (detail, said.tone) {
+        (Detail::Brief, Tone::Unknown) => Cell::toned("cannot tell", said.tone),
+        (Detail::Brief, Tone::Same) => Cell::toned("no difference", said.tone),
+        _ => said,
     }
 }
 

@@ -156,13 +156,17 @@ pub(super) fn full(
     let sweep = Sweep::of(findings);
     open.extend(sweep.iter().map(|sweep| cells_introduction(sweep, detailed)));
     let mut parts: Vec<Part> = open.into_iter().map(Part::Open).collect();
-    let others = other_loads(all, findings).map(|i| who_pays(findings, i));
+    let is_whole = detailed.len() == all.iter().flat_map(Stairs::steps).count();
+    let others = other_loads(all, findings).filter(|_| is_whole).map(|i| who_pays(findings, i));
     let cells = detailed.iter().filter_map(|load| Some(cell_details(sweep.as_ref()?, load)));
     parts.extend(others.chain(cells).map(Part::Folded));
-    // Of four services and six cases there are hundreds of claims: more than a forge takes.
-    let is_whole = detailed.len() == all.iter().flat_map(Stairs::steps).count();
-    let claims = is_whole.then(|| proof::claims(findings));
-    let behind = claims.into_iter().chain([record::trials(findings)]).map(|section| {
+    // Of four services and six cases there are hundreds of claims and trials: more than a forge takes.
+    let behind = if is_whole {
+        vec![proof::claims(findings), record::trials(findings)]
+    } else {
+        vec![record::invalid_trials(findings)]
+    };
+    let behind = behind.into_iter().map(|section| {
         let (id, title) = (format!("{}-all", section.id), section.title.clone());
         Part::Folded(Folded { id, title, sections: vec![section] })
     });

@@ -1,12 +1,13 @@
-//! Published changes of the throughput beside the measured ones, against the baseline and against the case before:
-//! a source that prints one percentage may mean either. Draws nothing.
+//! Published changes of the throughput beside the measured ones, each against the case that the study holds it
+//! against: a source that prints one percentage may mean several. Draws nothing.
 
 use super::Stairs;
+use super::differences::judged;
 use super::words::{as_change, percents, signed_interval};
-use crate::analysis::findings::{Derived, Findings, RecomputedRow, StaircaseDifference};
+use crate::analysis::findings::{Derived, Estimate, Findings, RecomputedRow, StaircaseDifference};
 use crate::report::content::{Detail, in_first_order, section};
 use crate::report::figures::{signed, verbatim};
-use crate::report::published::{did_not_run, recomputed};
+use crate::report::published::{Derivation, did_not_run, recomputed};
 use crate::report::sweep::listed;
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 
@@ -16,19 +17,17 @@ pub(super) fn published(
     findings: &Findings,
     detail: Detail,
 ) -> Option<Section> {
-    let of_steps = findings.loads.iter().flat_map(|load| &load.recomputed);
-    let rows = all.iter().flat_map(|stairs| &stairs.of.recomputed).chain(of_steps);
-    let (changes, others): (Vec<&RecomputedRow>, Vec<&RecomputedRow>) =
-        rows.partition(|row| row.derived == Derived::ThroughputChange);
-    let claims = claims(&changes);
-    let mut pieces: Vec<Piece> =
-        said(&claims, &findings.baseline).map(Piece::Text).into_iter().collect();
-    let stairs = all.iter().filter(|_| !claims.is_empty());
-    pieces.extend(stairs.map(|stairs| Piece::Table(table(stairs, &claims))));
-    // A terminal has no room for the reasons.
-    pieces.extend((detail == Detail::Full).then(|| reasons(&changes)).flatten());
-    let others: Vec<_> = others.into_iter().map(|row| (String::new(), row)).collect();
-    pieces.extend(recomputed("Recomputed from the published figures", &others));
+    let mut pieces = Vec::new();
+    for stairs in all {
+        let changes = changes(stairs);
+        pieces.extend(said(&changes).map(Piece::Text));
+        pieces.extend((!changes.is_empty()).then(|| Piece::Table(table(stairs, &changes, detail))));
+        // A terminal has no room for the reasons.
+        pieces.extend((detail == Detail::Full).then(|| reasons(&changes)).flatten());
+    }
+    let others = recomputed("What else the source says", &others(all, findings)).into_iter();
+    pieces
+        .extend(others.filter(|piece| detail == Detail::Full || !matches!(piece, Piece::List(_))));
     if pieces.is_empty() {
         return None;
     }
@@ -37,16 +36,20 @@ pub(super) fn published(
     Some(section("published", "Published figures", pieces))
 }
 
-/// A variant and the change that is printed of it, whatever it may be against; none where the source has no figure.
-type Claim<'a> = (&'a str, Option<f64>);
+/// What the study writes of the throughput over all steps.
+fn changes<'a>(stairs: &Stairs<'a>) -> Vec<&'a RecomputedRow> {
+    stairs.of.recomputed.iter().filter(|row| row.derived == Derived::ThroughputChange).collect()
+}
 
-fn claims<'a>(rows: &[&'a RecomputedRow]) -> Vec<Claim<'a>> {
-    let mut claims: Vec<Claim<'a>> = Vec::new();
-    for row in rows {
-        let claim = (row.variant.as_str(), row.printed);
-        claims.extend((!claims.contains(&claim)).then_some(claim));
-    }
-    claims
+/// All else, that of a single step or another load by its name.
+fn others<'a>(all: &[Stairs<'a>], findings: &'a Findings) -> Vec<Derivation<'a>> {
+    let of_stairs = all.iter().flat_map(|stairs| &stairs.of.recomputed);
+    let of_stairs = of_stairs.filter(|row| row.derived != Derived::ThroughputChange);
+    let of_loads = findings
+        .loads
+        .iter()
+        .flat_map(|load| load.recomputed.iter().map(|row| (load.name.clone(), row)));
+    of_stairs.map(|row| (String::new(), row)).chain(of_loads).collect()
 }
 
 fn shown(printed: f64) -> String {
@@ -54,51 +57,72 @@ fn shown(printed: f64) -> String {
 }
 
 /// None when the source prints no figure at all.
-fn said(claims: &[Claim<'_>], baseline: &str) -> Option<String> {
-    let printed = claims.iter().filter_map(|(_, printed)| *printed);
-    let figures: Vec<String> = printed.map(|f| format!("{}\u{a0}%", shown(f))).collect();
+fn said(rows: &[&RecomputedRow]) -> Option<String> {
+    let printed: Vec<(&str, String)> =
+        rows.iter().filter_map(|row| Some((row.variant.as_str(), shown(row.printed?)))).collect();
+    let mut each = printed.clone();
+    each.dedup();
+    let unclear = if each.len() < printed.len() {
+        " and does not say against which case, so each is held against all that it may mean"
+    } else {
+        ""
+    };
+    let figures: Vec<String> = each.iter().map(|(_, figure)| format!("{figure}\u{a0}%")).collect();
     (!figures.is_empty()).then(|| {
         format!(
-            "Of the throughput the source prints {} and does not say against which case: it may be {baseline} or the case before. Both were measured here, over all steps, in %.",
+            "Of the throughput the source prints {}{unclear}. Measured over all steps, in %; the verdict is that of the measured change.",
             listed(&figures)
         )
     })
 }
 
-/// A row for each variant that the printed one may be against.
-fn table(stairs: &Stairs<'_>, claims: &[Claim<'_>]) -> Table {
+/// A group a variant, a row for each case that the study holds it against.
+fn table(stairs: &Stairs<'_>, rows: &[&RecomputedRow], detail: Detail) -> Table {
     let level = stairs.of.differences.first().map_or(0.95, |d| d.throughput_ratio.level) * 100.0;
     let columns = vec![
         words(""),
         figures("published"),
-        figures("measured here"),
+        figures("measured"),
         figures(format!("{level:.0}\u{a0}% interval")),
+        words("verdict"),
     ];
-    let group = |(variant, printed): &Claim<'_>| {
-        let against: Vec<&StaircaseDifference> =
-            stairs.of.differences.iter().filter(|d| d.variant == *variant).collect();
-        let mut rows: Vec<Vec<Cell>> = against.iter().map(|d| row(d, *printed)).collect();
-        if rows.is_empty() {
-            let none = Cell::default();
-            rows.push(vec!["against any".into(), published_cell(*printed), did_not_run(), none]);
-        }
-        Group { title: Some((*variant).to_owned()), rows }
+    let group = |variant: &str| Group {
+        title: Some(variant.to_owned()),
+        rows: rows
+            .iter()
+            .filter(|row| row.variant == variant)
+            .map(|published| row(stairs, published, detail))
+            .collect(),
     };
-    Table { columns, groups: claims.iter().map(group).collect() }
+    let variants = in_first_order(rows.iter().map(|row| row.variant.as_str()));
+    Table { columns, groups: variants.into_iter().map(group).collect() }
+}
+
+fn row(stairs: &Stairs<'_>, published: &RecomputedRow, detail: Detail) -> Vec<Cell> {
+    let against = published.against.as_deref().unwrap_or(&stairs.findings.baseline);
+    let is_of_pair =
+        |d: &&StaircaseDifference| d.variant == published.variant && d.against == against;
+    let judgement = stairs.of.differences.iter().find(is_of_pair);
+    let change = judgement.map(|of| as_change(of.throughput_ratio)).or(published.measured);
+    let verdict = judgement.map(|of| judged(of, detail));
+    let mut cells = vec![format!("against {against}").into(), published_cell(published.printed)];
+    cells.extend(measured(change));
+    cells.push(verdict.unwrap_or_default());
+    cells
 }
 
 fn published_cell(printed: Option<f64>) -> Cell {
     printed.map_or_else(|| Cell::toned("no figure", Tone::Quiet), |f| shown(f).into())
 }
 
-fn row(of: &StaircaseDifference, printed: Option<f64>) -> Vec<Cell> {
-    let change = as_change(of.throughput_ratio);
-    vec![
-        format!("against {}", of.against).into(),
-        published_cell(printed),
-        percents().signed(change.value).into(),
-        signed_interval(percents(), change).into(),
-    ]
+fn measured(change: Option<Estimate>) -> [Cell; 2] {
+    change.map_or_else(
+        || [did_not_run(), Cell::default()],
+        |change| {
+            let interval = signed_interval(percents(), change);
+            [percents().signed(change.value).into(), interval.into()]
+        },
+    )
 }
 
 /// What the study says of the published changes, each sentence once.

@@ -12,8 +12,9 @@ use crate::report::{components, pods, vegeta};
 /// What the sections of every cell mean.
 pub(in crate::report) fn introduction(sweep: &Sweep<'_>, detailed: &[&LoadFindings]) -> Section {
     let mut texts = vec![Piece::Text(format!(
-        "What each cell shows by itself: effects, who pays, CPU, memory and {}'s summary.",
-        if sweep.cells.iter().any(|load| load.view == View::FlatOut) { "hey" } else { "vegeta" }
+        "What each cell shows by itself: effects, who pays, CPU{}.",
+        summary(sweep)
+            .map_or_else(|| " and memory".into(), |of| format!(", memory and {of}'s summary"))
     ))];
     if detailed.len() < sweep.cells.len() {
         texts.push(Piece::Text("Those of the other cells are in the HTML report.".into()));
@@ -25,6 +26,15 @@ pub(in crate::report) fn introduction(sweep: &Sweep<'_>, detailed: &[&LoadFindin
     let top = pods::top(sweep.findings, &sweep.cells);
     texts.extend(meanings.into_iter().chain(top).flat_map(|s| split(s.pieces).0));
     section("cells", "Cell by cell", texts)
+}
+
+/// Whose summary the cells show; of a staircase in Markdown none.
+fn summary(sweep: &Sweep<'_>) -> Option<&'static str> {
+    let variants = || sweep.cells.iter().flat_map(|load| &load.variants);
+    match sweep.cells.iter().any(|load| load.view == View::FlatOut) {
+        true => variants().any(|of| of.hey.is_some()).then_some("hey"),
+        false => Some("vegeta"),
+    }
 }
 
 /// The sections of `load`.

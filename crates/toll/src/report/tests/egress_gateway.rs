@@ -405,9 +405,16 @@ fn recomputed() -> Vec<RecomputedRow> {
     vec![
         row("sidecar", None, None, no_figure),
         row("gateway", None, None, no_figure),
+        row("gateway", Some("sidecar"), None, no_figure),
         row("gateway-mtls", None, Some(-10.0), of_which),
         row("gateway-mtls", Some("gateway"), Some(-10.0), of_which),
         row("gateway-sni", None, Some(-24.0), of_which),
+        row("gateway-sni", Some("gateway-mtls"), Some(-24.0), of_which),
+        RecomputedRow {
+            derived: Derived::MeshCpuPerRequestChange,
+            measured: Some(estimate(53.6, 1.4)),
+            ..row("gateway-sni", None, None, "The source finds it clearly higher.")
+        },
     ]
 }
 

@@ -157,9 +157,22 @@ pub enum Derived {
     LatencyP90Change,
     /// Throughput times mean latency: the requests that were under way by Little's law.
     UnderWay,
+    /// Change of the CPU time of the data plane's proxies per request, per cent.
+    MeshCpuPerRequestChange,
 }
 
 impl Derived {
+    /// Whether it can be had of all steps of a staircase together.
+    pub fn is_of_a_staircase(self) -> bool {
+        matches!(
+            self,
+            Self::ThroughputChange
+                | Self::LatencyMeanChange
+                | Self::CpuPerRequestChange
+                | Self::MeshCpuPerRequestChange
+        )
+    }
+
     /// Whether it holds the variant against another one.
     pub fn is_of_two_variants(self) -> bool {
         !matches!(self, Self::CpuPerRequest | Self::MemoryTotal | Self::UnderWay)
@@ -180,6 +193,7 @@ impl Derived {
             | Self::MemoryChange
             | Self::CpuPerRequest
             | Self::CpuPerRequestChange
+            | Self::MeshCpuPerRequestChange
             | Self::MemoryTotal
             | Self::UnderWay => false,
         }

@@ -62,6 +62,7 @@ fn unknown_recomputed(study: &Study, reference: &Reference, loads: &Loads) -> Ve
         let at_variant = |problem| at_value(problem, at.child("variant")).from(&["variants"]);
         found.extend(variant.map(at_variant));
         found.extend(load);
+        found.extend(of_all_steps(study, derived, &at));
         found.extend(other_variant(study, derived, &at));
         let app = sweep::app_under(study, &derived.load);
         found.extend(pod_of_derived(&app, derived, &at));
@@ -73,6 +74,19 @@ fn unknown_recomputed(study: &Study, reference: &Reference, loads: &Loads) -> Ve
 fn is_staircase(study: &Study, load: &Name) -> bool {
     let matrix = study.loads.get(load).and_then(|load| load.matrix.as_ref());
     matrix.is_some_and(|matrix| !matrix.connections.is_empty())
+}
+
+/// Something that only a step can have, of all of them together.
+fn of_all_steps(study: &Study, derived: &Recomputed, at: &Pointer) -> Option<Nonsense> {
+    let Recomputed { load, derived, .. } = derived;
+    if derived.is_of_a_staircase() || !is_staircase(study, load) {
+        return None;
+    }
+    let step = study.loads.get(load)?.names(load).last()?.to_string();
+    let derived = serde_json::to_value(derived).ok()?.as_str()?.to_owned();
+    let problem = Problem::NotOfAStaircase { derived, load: load.to_string(), step };
+    let matrix = Pointer::to(&["loads", load.as_str(), "matrix"]);
+    Some(at_value(problem, at.child("derived")).because_of(at.child("load")).because_of(matrix))
 }
 
 /// What a figure is held against: another variant that there is, and only where there are two.
