@@ -31,9 +31,9 @@ fn difference<'f>(findings: &'f mut Findings, pair: [&str; 2]) -> &'f mut Stairc
 }
 
 #[test]
-fn the_terminal_report_of_six_cases_is_no_longer_than_250_lines() {
+fn the_terminal_report_of_six_cases_is_no_longer_than_260_lines() {
     let lines = terminal(&egress_gateway(), 80, false).lines().count();
-    assert!(lines <= 250, "{lines} lines");
+    assert!(lines <= 260, "{lines} lines");
 }
 
 #[test]
