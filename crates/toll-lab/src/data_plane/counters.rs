@@ -92,6 +92,8 @@ pub(crate) struct CallCounters {
     pub connections: u64,
     /// Connections that did not come about.
     pub failed_connections: u64,
+    /// Connections that are open no more.
+    pub closed_connections: u64,
     /// TLS handshakes that succeeded.
     pub handshakes: u64,
     /// Bytes sent to the service.

@@ -88,9 +88,11 @@ impl RunError {
                 "run as root or where user namespaces are allowed (`toll doctor` tells), or set `bring_up: block`"
                     .into(),
             ),
-            Self::Knee { .. } => {
-                Some("give the rate in requests per second instead, for instance `rate: 500/s`".into())
-            }
+            Self::Knee { variant, .. } => Some(format!(
+                "the logs of its services, proxies and database are in the run's folder `knee/{variant}`; when what they \
+                 name is mended, `toll run --resume` goes on there (a rate in requests per second, such as \
+                 `rate: 500/s`, needs no search)"
+            )),
         }
     }
 }

@@ -24,7 +24,7 @@ const STATS: &str = "/stats?format=json&usedonly&type=Counters\
     |tcp\\.plaintext.*\\.downstream_cx_total\
     |tcp\\.(inbound_.*|egress)\\.downstream_cx_(total|rx_bytes_total)\
     |cluster\\.(outbound|hbone|PassthroughCluster).*\\.(upstream_rq_total|upstream_rq_retry|upstream_cx_total\
-    |upstream_cx_connect_fail|upstream_cx_tx_bytes_total|ssl\\.handshake))$";
+    |upstream_cx_connect_fail|upstream_cx_destroy|upstream_cx_tx_bytes_total|ssl\\.handshake))$";
 
 /// Whether the Envoy is live. A socket that is not there yet means no.
 pub(in crate::data_plane) fn ready(socket: &Path) -> Result<bool, DataPlaneError> {
@@ -78,11 +78,12 @@ const INBOUND: [(&str, &str, &str, Field<ProxyCounters>); 14] = [
 ];
 
 /// By the end of a cluster's counter.
-const CALLS: [(&str, Field<CallCounters>); 6] = [
+const CALLS: [(&str, Field<CallCounters>); 7] = [
     (".upstream_rq_total", |call| &mut call.requests),
     (".upstream_rq_retry", |call| &mut call.retries),
     (".upstream_cx_total", |call| &mut call.connections),
     (".upstream_cx_connect_fail", |call| &mut call.failed_connections),
+    (".upstream_cx_destroy", |call| &mut call.closed_connections),
     (".upstream_cx_tx_bytes_total", |call| &mut call.sent_bytes),
     (".ssl.handshake", |call| &mut call.handshakes),
 ];

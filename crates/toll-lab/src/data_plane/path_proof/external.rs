@@ -5,15 +5,15 @@
 //! itself (`database.rs`), and each hop must have carried enough bytes for them.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::claims::{OfPod, at_both_ends, at_least_claim, count_claim, pods_claim};
 use super::expected::{Bounds, Expected};
 use super::sidecar::{CLOSED, outcome_text, tls_claim};
-use super::{Outsider, Sight, Window, bare, proxies_of};
+use super::{DatabaseSight, Outsider, Sight, Window, bare, proxies_of};
 use crate::Reading;
 use crate::data_plane::probe::Plaintext;
-use crate::data_plane::{CallCounters, Handshake, ProxyCounters, Topology};
+use crate::data_plane::{CallCounters, Capture, Handshake, ProxyCounters, Topology};
 use crate::deployment::{DatabaseServer, Egress, EgressGateway, Program, Service};
 use crate::proof::Claim;
 
@@ -56,7 +56,10 @@ impl<'a> Outside<'a> {
         match self.seen.deployment.data_plane.egress() {
             None => Vec::new(),
             Some(Egress::Bypass) => vec![self.passed_by()],
-            Some(Egress::Sidecar) => [self.sidecar_claims(), vec![self.known_only()]].concat(),
+            Some(Egress::Sidecar) => {
+                let through = self.asking().filter_map(|caller| self.through_claim(caller));
+                [self.sidecar_claims(), through.collect(), vec![self.known_only()]].concat()
+            }
             Some(Egress::Gateway(gateway)) => {
                 [self.sidecar_claims(), self.gateway_claims(gateway), vec![self.known_only()]]
                     .concat()
@@ -236,6 +239,38 @@ impl<'a> Outside<'a> {
             at_least_claim(claim, self.operations(caller) * self.least_bytes(), sent)
         };
         self.asking().map(claim).collect()
+    }
+
+    /// Bytes can be enough though some connections slip past the sidecar, whose source address is theirs, too. Those
+    /// open at the look before the window cannot be more than it made up to the end and had not closed before.
+    /// On the loopback interface all sources are alike.
+    fn through_claim(&self, caller: &Service) -> Option<Claim> {
+        let Capture::Transparent(_) = self.topology.capture else {
+            return None;
+        };
+        let (name, proxies) = (&self.service.name, proxies_of(caller));
+        let own = bare::sources_of(Some(&caller.name), self.topology).into_iter();
+        let own: Vec<IpAddr> = own.map(IpAddr::V4).collect();
+        let from = |sight: &DatabaseSight| {
+            let peers = sight.peers.iter().filter(|(peer, _)| own.contains(peer));
+            peers.map(|(_, count)| count).sum::<u64>()
+        };
+        let looked = self.seen.pods_of(name).into_iter();
+        let open: Option<u64> =
+            looked.map(|pod| self.seen.before.databases.get(&pod).map(from)).sum();
+        let held = |pod: String| {
+            let of = |sight: &Sight| Some(sight.counters.get(&pod)?.call(name));
+            let (before, after) = (of(self.seen.before)?, of(self.seen.after)?);
+            Some(after.connections.saturating_sub(before.closed_connections))
+        };
+        let held: Option<u64> = self.seen.pods_of(&caller.name).into_iter().map(held).sum();
+        let none = || "none read".to_owned();
+        Some(Claim {
+            claim: format!("{proxies}, outbound: every open connection of {name} went through"),
+            expected: open.map_or_else(none, |open| format!("at least the {open} that {name} has")),
+            seen: held.map_or_else(none, |held| held.to_string()),
+            holds: open.zip(held).is_some_and(|(open, held)| held >= open),
+        })
     }
 
     /// Bytes into the egress gateway and out of it; connections to its SNI proxy.

@@ -417,6 +417,36 @@ fn a_bypass_through_the_passthrough_cluster_or_a_registered_one_fails() {
 }
 
 #[test]
+fn a_connection_that_slips_past_its_sidecar_fails_though_its_source_address_is_right() {
+    const THROUGH: &str =
+        "flights sidecar, outbound: every open connection of airline-db went through";
+    let more = |flown: Flown, connections: u64| {
+        let mut flown = flown;
+        let peer = ip(&flown.topology, "flights");
+        let open = &mut flown.before.databases.get_mut("airline-db").unwrap().peers;
+        *open.get_mut(&peer).unwrap() += connections;
+        flown
+    };
+    let slipped = more(Flown::case("sidecar"), 1);
+    assert_eq!(slipped.failed(), [THROUGH, CROSSED]);
+    assert_eq!(slipped.seen_by(THROUGH), POOL.to_string());
+    let opened_since =
+        more(Flown::case("sidecar"), 1)
+            .call_after("flights", "airline-db", |call| call.connections += 1);
+    assert_eq!(opened_since.failed(), [""; 0]);
+    let mut closed_before =
+        Flown::case("sidecar").call_after("flights", "airline-db", |call| call.connections += 5);
+    let sidecar = closed_before.before.counters.get_mut("flights").unwrap();
+    let call = sidecar.calls.get_mut("airline-db").unwrap();
+    call.closed_connections = 5;
+    call.connections += 5;
+    assert_eq!(more(closed_before, 1).failed(), [THROUGH, CROSSED]);
+    let mut unread = Flown::case("sidecar");
+    unread.before.databases.clear();
+    assert!(unread.failed().contains(&THROUGH.to_owned()));
+}
+
+#[test]
 fn what_a_sidecar_sends_to_unknown_addresses_fails_where_it_knows_the_database() {
     for case in ["sidecar", "gateway", "gateway-mtls", "gateway-sni"] {
         let flown = Flown::case(case).after("customers", |c| c.passthrough.sent_bytes += 1);
