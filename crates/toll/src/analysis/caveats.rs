@@ -434,7 +434,7 @@ fn other_work(run: &RunRecord) -> Option<String> {
     };
     let count = run.trials.iter().filter(disturbed).count();
     let whose = match run.plan.bring_up {
-        BringUp::Run => "the arms that stood by, or other work on this machine",
+        BringUp::Together | BringUp::Run => "the arms that stood by, or other work on this machine",
         BringUp::Trial | BringUp::Block => "other work ran on this machine",
     };
     (count > 0).then(|| {

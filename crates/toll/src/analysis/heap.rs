@@ -83,7 +83,7 @@ fn points(bring_up: BringUp, trials: &[&TrialRecord], pod: &str) -> Vec<Point> {
 fn starts_anew(bring_up: BringUp, before: &TrialRecord, trial: &TrialRecord) -> bool {
     match bring_up {
         BringUp::Trial => true,
-        BringUp::Block => before.trial.block != trial.trial.block,
+        BringUp::Block | BringUp::Together => before.trial.block != trial.trial.block,
         BringUp::Run => false,
     }
 }

@@ -498,6 +498,7 @@ fn bring_up(bring_up: BringUp) -> &'static str {
     match bring_up {
         BringUp::Trial => "for each trial",
         BringUp::Block => "for all loads of an arm in a block",
+        BringUp::Together => "once for each block, all arms side by side",
         BringUp::Run => "once for each arm, all side by side",
     }
 }

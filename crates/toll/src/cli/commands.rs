@@ -71,6 +71,7 @@ fn begun(
     };
     let level = choice.isolation.map(isolation);
     let lab = lab(level, arguments.realtime, &parts, interrupt)?;
+    let plan = run::fitted(plan, &lab);
     run::check(&plan, &lab)?;
     let dir = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.study));
     let facts = run::host_facts(&lab, arguments.realtime, &parts.labelled(), &plan)?;

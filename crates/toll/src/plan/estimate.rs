@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use toll_lab::{AirlineDatabase, BuiltIn, DataPlane, DatabaseServer, Deployment, Program, Runtime};
 use toll_load::Stop;
 
-use super::{Arm, BringUp, Plan, PlannedLoad, PlannedSettle, PlannedTrial};
+use super::{Arm, BringUp, Cell, Plan, PlannedLoad, PlannedSettle, PlannedTrial};
 
 /// Bring-up and tear-down of services that start at once, seconds.
 const UP_AND_DOWN_S: f64 = 1.5;
@@ -79,11 +79,19 @@ impl Plan {
         &'t self,
         trials: impl IntoIterator<Item = &'t PlannedTrial>,
     ) -> impl Iterator<Item = Budget> {
-        let trials = trials.into_iter().filter_map(|t| Some((t, self.deployment_of(t)?)));
-        trials.scan((Budget::default(), BTreeSet::new()), |(budget, up), (trial, deployment)| {
-            if up.insert(self.bring_up_of(trial)) {
-                budget.bring_ups += 1;
-                budget.bring_ups_s += self.fresh_s(&deployment);
+        let all: Vec<&PlannedTrial> = trials.into_iter().collect();
+        let ready = |t: &'t PlannedTrial| Some((t, self.deployment_of(t)?));
+        let trials: Vec<_> = all.iter().copied().filter_map(ready).collect();
+        let none = (Budget::default(), BTreeSet::new());
+        trials.into_iter().scan(none, move |(budget, up), (trial, deployment)| {
+            if !up.contains(&self.bring_up_of(trial)) {
+                for (trial, deployment) in
+                    self.come_up_with(trial, &all).into_iter().filter_map(ready)
+                {
+                    up.insert(self.bring_up_of(trial));
+                    budget.bring_ups += 1;
+                    budget.bring_ups_s += self.fresh_s(&deployment);
+                }
             }
             budget.trials_s += if has_agent(&deployment) { LAST_SPANS_S } else { 0.0 };
             budget.trials_s += each_further_pod_s(&deployment, PROOF_OF_POD_S);
@@ -94,11 +102,34 @@ impl Plan {
         })
     }
 
+    /// The trials whose environments come up when `trial` finds its own not standing: itself, or, where arms stand
+    /// together, the first of each arm among `trials` that shares its block and size.
+    pub fn come_up_with<'t>(
+        &self,
+        trial: &'t PlannedTrial,
+        trials: &[&'t PlannedTrial],
+    ) -> Vec<&'t PlannedTrial> {
+        if self.bring_up != BringUp::Together {
+            return vec![trial];
+        }
+        let size = |of: &PlannedTrial| self.load(&of.load).and_then(|load| load.cell.as_ref());
+        let beside = |other: &&&PlannedTrial| {
+            other.block == trial.block && Cell::shares_deployment(size(other), size(trial))
+        };
+        let mut first: Vec<&PlannedTrial> = Vec::new();
+        for other in trials.iter().filter(beside) {
+            if first.iter().all(|known| known.arm != other.arm) {
+                first.push(other);
+            }
+        }
+        first
+    }
+
     /// What tells the environment of a trial from those of others.
     fn bring_up_of<'t>(&'t self, trial: &'t PlannedTrial) -> Up<'t> {
         let since = match self.bring_up {
             BringUp::Trial => trial.index,
-            BringUp::Block => trial.block,
+            BringUp::Block | BringUp::Together => trial.block,
             BringUp::Run => 0,
         };
         let cell = self.load(&trial.load).and_then(|load| load.cell.as_ref());

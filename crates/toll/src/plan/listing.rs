@@ -47,6 +47,7 @@ fn head(text: &mut String, plan: &Plan) {
     match plan.bring_up {
         BringUp::Trial => {}
         BringUp::Block => line!(text, "bring-up  once for all loads of an arm in a block"),
+        BringUp::Together => line!(text, "bring-up  once for each block, all arms side by side"),
         BringUp::Run => line!(text, "bring-up  once for each arm, all side by side"),
     }
     let budget = plan.budget();

@@ -75,6 +75,8 @@ pub enum BringUp {
     Trial,
     /// For all loads of one arm in one block: services that are slow to start are started less often.
     Block,
+    /// For one block, all arms side by side: what is compared lies close together in time.
+    Together,
     /// For the whole run, all arms side by side: for services that need minutes to be at their best.
     Run,
 }
@@ -389,6 +391,24 @@ impl Plan {
         let deployment = self.deployment(&trial.arm.variant)?;
         let cell = self.load(&trial.load).and_then(|load| load.cell.as_ref());
         Some(cell.map_or_else(|| deployment.clone(), |cell| cell.of(deployment)))
+    }
+
+    /// The same for a lab with room for one arm at a time: none stands beside another.
+    #[must_use]
+    pub fn one_after_another(mut self) -> Self {
+        let mut arms: Vec<Arm> = self.trials.iter().map(|trial| trial.arm.clone()).collect();
+        arms.sort();
+        arms.dedup();
+        let blocks = self.trials.iter().map(|trial| trial.block);
+        let (first, last) = blocks.fold((usize::MAX, 0), |(f, l), b| (f.min(b), l.max(b)));
+        let sizes = order::sizes(&self.loads);
+        self.bring_up = BringUp::Block;
+        self.trials = order::trials(&arms, &sizes, first..=last, self.seed, self.bring_up);
+        self.warnings.push(
+            "the arms followed each other in each block, as with loopback isolation there is room for one: what the machine did meanwhile is in their differences"
+                .into(),
+        );
+        self
     }
 
     /// The load of that name.

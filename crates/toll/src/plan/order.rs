@@ -1,7 +1,7 @@
 //! The order of the trials: blocks, and within each block the arms shuffled by the run's seed.
 //!
-//! What is brought up for each trial, or once for all: within a block the loads follow each other and all arms of one load run
-//! back to back, so that the pairs that are compared lie close together in time. What stays up for a block: the
+//! What is brought up for each trial, or stands side by side: within a block the loads follow each other and all arms of one load run
+//! back to back, so that the pairs that are compared lie close together in time. What stays up alone for a block: the
 //! sizes of the application follow each other, shuffled too, or what the machine does over a block would look like a
 //! cost of size; within a size the arms follow each other, and each bears all loads of that size, in the order of
 //! the study, before it goes down.
@@ -45,7 +45,7 @@ pub fn trials(
     let mut of_block = || -> Vec<(Arm, &String)> {
         let mut ordered: Vec<&Vec<String>> = sizes.iter().collect();
         match bring_up {
-            BringUp::Trial | BringUp::Run => {
+            BringUp::Trial | BringUp::Together | BringUp::Run => {
                 let loads = ordered.into_iter().flatten();
                 loads.flat_map(|load| pairs(shuffled(arms, &mut rng), [load])).collect()
             }
@@ -132,6 +132,14 @@ mod tests {
     fn indices_count_from_one_without_gaps() {
         let trials = trials(&arms(), &[vec!["x".to_owned()]], 0..=2, 1, BringUp::Trial);
         assert!(trials.iter().enumerate().all(|(i, t)| t.index == i + 1));
+    }
+
+    #[test]
+    fn arms_that_stand_together_bear_each_load_back_to_back() {
+        let loads = [vec!["x".to_owned(), "y".to_owned()]];
+        let trials = trials(&arms(), &loads, 1..=2, 7, BringUp::Together);
+        let loads: Vec<&str> = trials.iter().map(|trial| trial.load.as_str()).collect();
+        assert_eq!(loads, ["x", "x", "x", "y", "y", "y", "x", "x", "x", "y", "y", "y"]);
     }
 
     /// The arms of a block in their order, and the loads that each bears.

@@ -229,6 +229,7 @@ fn bring_up(written: study::BringUp) -> BringUp {
     match written {
         study::BringUp::Trial => BringUp::Trial,
         study::BringUp::Block => BringUp::Block,
+        study::BringUp::Together => BringUp::Together,
         study::BringUp::Run => BringUp::Run,
     }
 }

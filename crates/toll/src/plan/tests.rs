@@ -987,8 +987,10 @@ fn a_staircase_is_a_closed_load_for_each_number_of_connections() {
     }
     // Seven arms are brought up once in each of five blocks, for all loads.
     assert_eq!((plan.trials.len(), plan.budget().bring_ups), (5 * 7 * 9, 5 * 7));
-    let first: Vec<&str> = plan.trials[..9].iter().map(|trial| trial.load.as_str()).collect();
-    assert_eq!(first, loads(&plan));
+    // They stand side by side, and bear each load back to back.
+    let back_to_back = plan.trials.chunks(7).take(9).map(|arms| arms[0].load.as_str());
+    assert_eq!(back_to_back.collect::<Vec<_>>(), loads(&plan));
+    assert!(plan.trials.chunks(7).all(|arms| arms.iter().all(|arm| arm.load == arms[0].load)));
 }
 
 #[test]
@@ -1066,7 +1068,7 @@ proptest! {
         rates in prop::collection::btree_set(1u32..1000, 0..4),
         replicas in prop::collection::btree_set(1u32..100, 0..4),
         nodes in prop::collection::btree_set(1u32..9, 0..3),
-        bring_up in prop::sample::select(vec!["trial", "block", "run"]),
+        bring_up in prop::sample::select(vec!["trial", "block", "together", "run"]),
         seed in any::<u64>(),
     ) {
         prop_assume!(!(rates.is_empty() && replicas.is_empty() && nodes.is_empty()));
@@ -1094,7 +1096,7 @@ proptest! {
         let sizes = replicas.len().max(1) * nodes.len().max(1);
         let shared = !replicas.contains(&1) || !nodes.is_empty();
         let sizes = sizes + usize::from(shared);
-        let ups = match bring_up { "trial" => plan.trials.len(), "block" => 3 * 4 * sizes, _ => 4 * sizes };
+        let ups = match bring_up { "trial" => plan.trials.len(), "block" | "together" => 3 * 4 * sizes, _ => 4 * sizes };
         prop_assert_eq!(plan.budget().bring_ups, ups);
     }
 }

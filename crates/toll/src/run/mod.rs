@@ -25,6 +25,7 @@ use crate::event::RunEvent;
 use crate::plan::{BringUp, Cell, Plan, PlannedTrial, Release};
 use crate::store::{KneeRecord, Store, StoreError};
 
+use load::Stopped;
 use pace::Pace;
 use standing::Standing;
 use trial::Turn;
@@ -241,6 +242,9 @@ impl Session<'_> {
                 load: planned.load.clone(),
                 remaining_s: pace.remaining_s(done),
             })?;
+            if self.come_up(standing, planned, &todo[done..])? == Ending::Interrupted {
+                return Ok(Ending::Interrupted);
+            }
             let stays_up = stays_up(self.plan, planned, &todo[done + 1..]);
             let turn = Turn { planned, knee_per_s, stays_up };
             let Some(verdict) = trial::run(self, standing, &turn)? else {
@@ -251,6 +255,36 @@ impl Session<'_> {
                 invalid: verdict.invalid,
                 remaining_s: pace.remaining_s(done + 1),
             })?;
+        }
+        Ok(Ending::Complete)
+    }
+
+    /// Brings up and settles all arms that are to stand beside that of `trial`, so that their trials follow each other
+    /// without a pause.
+    fn come_up(
+        &mut self,
+        standing: &mut Standing,
+        trial: &PlannedTrial,
+        to_come: &[&PlannedTrial],
+    ) -> Result<Ending, RunError> {
+        if self.plan.bring_up != BringUp::Together {
+            return Ok(Ending::Complete);
+        }
+        for first in self.plan.come_up_with(trial, to_come) {
+            let deployment =
+                self.plan.deployment_of(first).expect("only variants that run have trials");
+            if standing.stands(&first.arm, &deployment) {
+                continue;
+            }
+            let logs = self.store.bring_up_logs(first)?;
+            let site = standing.site(self, &first.arm, &deployment, &logs)?;
+            match settle::settle(self, site.environment) {
+                Ok(settled) => *site.settled = settled,
+                // Its trial tries once more, and says why it does not count.
+                Err(Stopped::Broken(_)) => standing.take_down(self, &first.arm, &deployment)?,
+                Err(Stopped::Interrupted) => return Ok(Ending::Interrupted),
+                Err(Stopped::Fatal(error)) => return Err(error),
+            }
         }
         Ok(Ending::Complete)
     }
@@ -288,13 +322,22 @@ impl Session<'_> {
     }
 }
 
+/// The plan, with arms that would stand side by side one after another where the lab has room for one.
+#[must_use]
+pub fn fitted(plan: Plan, lab: &Lab) -> Plan {
+    match (plan.bring_up, lab.isolation()) {
+        (BringUp::Together, Some(Isolation::Loopback)) => plan.one_after_another(),
+        _ => plan,
+    }
+}
+
 /// Whether the lab has room for the plan; to be asked before anything is stored.
 ///
 /// # Errors
 /// [`RunError::SideBySide`], [`RunError::NetworksNeeded`].
 pub fn check(plan: &Plan, lab: &Lab) -> Result<(), RunError> {
     match (plan.bring_up, lab.isolation()) {
-        (BringUp::Run, Some(Isolation::Loopback)) => Err(RunError::SideBySide),
+        (BringUp::Together | BringUp::Run, Some(Isolation::Loopback)) => Err(RunError::SideBySide),
         (_, Some(Isolation::Loopback)) => match several(plan) {
             Some((variant, what)) => Err(RunError::NetworksNeeded { variant, what }),
             None => Ok(()),
@@ -325,6 +368,9 @@ fn stays_up(plan: &Plan, trial: &PlannedTrial, to_come: &[&PlannedTrial]) -> boo
         BringUp::Trial => false,
         BringUp::Block => {
             to_come.first().is_some_and(|next| trial.block == next.block && goes_on(next))
+        }
+        BringUp::Together => {
+            to_come.iter().any(|later| trial.block == later.block && goes_on(later))
         }
         BringUp::Run => to_come.iter().any(|later| goes_on(later)),
     }

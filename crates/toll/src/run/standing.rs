@@ -63,6 +63,11 @@ impl Standing {
         Ok(Site { environment, fresh, settled })
     }
 
+    /// Whether `arm` has `deployment` standing.
+    pub fn stands(&self, arm: &Arm, deployment: &Deployment) -> bool {
+        self.0.iter().any(|stand| stand.is(arm, deployment))
+    }
+
     fn of(&mut self, arm: &Arm, deployment: &Deployment) -> Option<&mut Stand> {
         self.0.iter_mut().find(|stand| stand.is(arm, deployment))
     }

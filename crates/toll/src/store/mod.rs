@@ -209,6 +209,19 @@ impl Store {
         Ok(TrialDir { store: self.clone(), dir, samples })
     }
 
+    /// An empty place for the logs of what comes up before the turn of the first trial that uses it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn bring_up_logs(&self, first: &PlannedTrial) -> Result<PathBuf, StoreError> {
+        let dir = self.dir.join("bring-ups").join(first.slug());
+        if dir.exists() {
+            fs::remove_dir_all(&dir).map_err(|source| io_error("write", &dir, source))?;
+        }
+        self.make_dir(&dir)?;
+        Ok(dir)
+    }
+
     /// A place for the logs of a knee search.
     ///
     /// # Errors

@@ -395,6 +395,8 @@ pub enum BringUp {
     Trial,
     /// For all loads of one block: services that are slow to start are started less often.
     Block,
+    /// For one block, all variants side by side: what is compared lies close together in time.
+    Together,
     /// For the whole run, all variants side by side: for services that need minutes to be at their best.
     Run,
 }

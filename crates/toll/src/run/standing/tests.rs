@@ -111,6 +111,75 @@ fn a_crash_among_arms_side_by_side_costs_its_own_arm_only() {
     assert_eq!((ups, course(&lab).matches('D').count()), (4, 4));
 }
 
+/// Two loads for each of three arms in each of two blocks; the arms of a block stand side by side.
+fn together() -> Flow {
+    Flow::of(&two_loads().replace("blocks: 2", "blocks: 2\nbring_up: together"))
+}
+
+#[test]
+fn arms_that_stand_together_come_up_before_the_first_trial_of_each_block() {
+    let (flow, lab) = (together(), lab(sound));
+    assert_complete(flow.run(&lab));
+    assert_eq!(course(&lab), "UUU(-)(-)(-)(-)D(-)D(-)D".repeat(2));
+}
+
+#[test]
+fn arms_that_stand_together_settle_before_the_first_trial_and_tell_it_in_theirs() {
+    let settle = "bring_up: together\nsettle: {slice: 1s, max: 6s, connections: 2}";
+    let study = two_loads().replace("blocks: 2", &format!("blocks: 2\n{settle}"));
+    let (flow, lab) = (Flow::of(&study), lab(sound));
+    assert_complete(flow.run(&lab));
+    assert_eq!(course(&lab), format!("{}(-)(-)(-)(-)D(-)D(-)D", "U------".repeat(3)).repeat(2));
+    let settled: Vec<usize> = flow
+        .stored()
+        .trials
+        .iter()
+        .filter(|t| t.settled.is_some())
+        .map(|t| t.trial.index)
+        .collect();
+    assert_eq!(settled, [1, 2, 3, 7, 8, 9]);
+}
+
+#[test]
+fn an_arm_that_breaks_while_it_settles_beside_others_costs_its_own_trial_only() {
+    let settle = "bring_up: together\nsettle: {slice: 1s, max: 6s, connections: 2}";
+    let study = two_loads().replace("blocks: 2", &format!("blocks: 2\n{settle}"));
+    let (flow, lab) = (Flow::of(&study), crashing_in(1, lab(sound)));
+    assert_complete(flow.run(&lab));
+    assert_eq!(invalid(&flow), [0; 0], "what came up in its place was sound");
+    assert_eq!(course(&lab).matches('U').count(), 7);
+    assert_eq!(course(&lab).matches('D').count(), 7);
+}
+
+#[test]
+fn a_crash_among_arms_that_stand_together_costs_its_own_arm_only() {
+    let (flow, lab) = (together(), crashing_in(1, lab(sound)));
+    assert_complete(flow.run(&lab));
+    assert_eq!(invalid(&flow), [1]);
+    assert_eq!(course(&lab).matches('U').count(), 7);
+    assert_eq!(course(&lab).matches('D').count(), 7);
+}
+
+#[test]
+fn what_is_left_of_a_block_brings_up_only_the_arms_that_are_still_to_come() {
+    let (flow, interrupted) = (together(), lab(sound));
+    flow.run_until(&interrupted, |events| is_now(events, 5, "ended"));
+    let rest = lab(sound);
+    assert_complete(flow.run(&rest));
+    assert_eq!(course(&rest), format!("U(-)D{}", "UUU(-)(-)(-)(-)D(-)D(-)D"));
+    assert_eq!(flow.stored().trials.len(), 12);
+}
+
+#[test]
+fn where_there_is_room_for_one_arm_they_follow_each_other_and_it_is_told() {
+    let plan = together().plan.one_after_another();
+    let warned = plan.warnings.concat();
+    assert!(warned.contains("followed each other in each block"), "{warned}");
+    let (flow, lab) = (Flow::planned(plan), lab(sound));
+    assert_complete(flow.run(&lab));
+    assert_eq!(course(&lab), "U(-)(-)D".repeat(6));
+}
+
 #[test]
 fn services_that_failed_requests_leave_their_environment_to_nobody() {
     let lab = lab_with_a_bad_load(3, Check::ERRORS);
@@ -278,6 +347,17 @@ fn sizes_that_are_brought_up_once_stand_side_by_side() {
     assert_eq!(*sizes.lock().unwrap(), sizes_planned(&flow.plan));
     assert_eq!(course(&lab).matches('U').count(), 3 * 2);
     assert_eq!(course(&lab).matches('D').count(), 3 * 2);
+}
+
+#[test]
+fn arms_of_one_size_stand_together_and_no_size_beside_another() {
+    let study = sweep().replace("bring_up: block", "bring_up: together");
+    let (flow, (lab, sizes)) = (Flow::of(&study), lab_that_notes_sizes());
+    assert_complete(flow.run(&lab));
+    assert_eq!(*sizes.lock().unwrap(), sizes_planned(&flow.plan));
+    let ups_and_downs: String =
+        course(&lab).chars().filter(|letter| matches!(letter, 'U' | 'D')).collect();
+    assert_eq!(ups_and_downs, "UUUDDD".repeat(4));
 }
 
 #[test]
