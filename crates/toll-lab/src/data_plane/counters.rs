@@ -68,8 +68,10 @@ pub(crate) struct EgressCounters {
     pub handshakes: u64,
     /// Peers whose certificate was not of the mesh.
     pub wrong_identity: u64,
-    /// Peers that showed no certificate, or broke off.
+    /// Peers that showed no certificate.
     pub no_certificate: u64,
+    /// Peers with whom the handshake failed for another reason.
+    pub broken: u64,
 }
 
 /// Counters of connections that came in and whose bytes are passed on unread.

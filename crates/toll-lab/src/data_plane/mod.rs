@@ -35,7 +35,7 @@ pub(crate) mod wire;
 pub(crate) mod ztunnel;
 
 pub(crate) use admin_socket::short_enough;
-pub(crate) use counters::{CallCounters, HboneCounters, ProxyCounters};
+pub(crate) use counters::{CallCounters, EgressCounters, HboneCounters, ProxyCounters};
 pub use edge::ENTRY_NAME;
 pub(crate) use edge::issue_edge;
 pub(crate) use error::DataPlaneError;

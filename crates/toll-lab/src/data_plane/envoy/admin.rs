@@ -74,7 +74,7 @@ const INBOUND: [(&str, &str, &str, Field<ProxyCounters>); 14] = [
     // Signed by somebody else.
     ("listener.", EGRESS, ".ssl.fail_verify_error", |c| &mut c.egress.wrong_identity),
     ("listener.", EGRESS, ".ssl.fail_verify_no_cert", |c| &mut c.egress.no_certificate),
-    ("listener.", EGRESS, ".ssl.connection_error", |c| &mut c.egress.no_certificate),
+    ("listener.", EGRESS, ".ssl.connection_error", |c| &mut c.egress.broken),
 ];
 
 /// By the end of a cluster's counter.
@@ -293,7 +293,8 @@ mod tests {
             received_bytes: 4096,
             handshakes: 16,
             wrong_identity: 2,
-            no_certificate: 2,
+            no_certificate: 1,
+            broken: 1,
         };
         assert_eq!(counters.egress, expected);
     }

@@ -13,7 +13,9 @@ use super::sidecar::{CLOSED, outcome_text, tls_claim};
 use super::{DatabaseSight, Outsider, Sight, Window, bare, proxies_of};
 use crate::Reading;
 use crate::data_plane::probe::Plaintext;
-use crate::data_plane::{CallCounters, Capture, Handshake, ProxyCounters, Topology};
+use crate::data_plane::{
+    CallCounters, Capture, EgressCounters, Handshake, ProxyCounters, Topology,
+};
 use crate::deployment::{DatabaseServer, Egress, EgressGateway, Program, Service};
 use crate::proof::Claim;
 
@@ -315,7 +317,10 @@ impl<'a> Outside<'a> {
         let total =
             |pick: fn(&ProxyCounters) -> u64| self.seen.total_in(&self.gateway_pods(), pick);
         let (came, certified) = (total(|c| c.egress.connections), total(|c| c.egress.handshakes));
-        let refused = total(|c| c.egress.no_certificate + c.egress.wrong_identity);
+        let refused = total(|c| {
+            let EgressCounters { no_certificate, wrong_identity, broken, .. } = c.egress;
+            no_certificate + wrong_identity + broken
+        });
         Claim {
             claim: "egress gateway, inbound: every connection showed an identity of the mesh"
                 .to_owned(),

@@ -679,9 +679,13 @@ fn a_gateway_that_does_not_refuse_or_for_another_reason_fails() {
             flown.outsider.egress = outcome;
             assert_eq!(flown.failed(), [REFUSES], "{case}");
         }
-        // Closed for its name.
+        // Closed before it was asked for one.
         let flown = Flown::case(case)
             .after("egress", |c| (c.egress.no_certificate, c.egress.connections) = (0, 48));
+        assert_eq!(flown.failed(), [REFUSES], "{case}");
+        // Closed for another reason.
+        let flown = Flown::case(case)
+            .after("egress", |c| (c.egress.no_certificate, c.egress.broken) = (0, 1));
         assert_eq!(flown.failed(), [REFUSES], "{case}");
     }
 }
