@@ -23,7 +23,7 @@ use super::{proof, reading, record};
 
 pub(super) use answers::answers;
 pub(super) use before::against_the_case_before;
-pub(super) use response::{STATISTICS, response_of};
+pub(super) use response::{STATISTICS, response_of, scale_of_response};
 pub(super) use words::several_clients;
 
 /// Clients at which response times are told: those of the published study.

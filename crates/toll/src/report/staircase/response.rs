@@ -23,14 +23,19 @@ pub(in crate::report) fn response_of(variant: &VariantLoad, metric: Metric) -> O
     found.map(|(_, of)| *of)
 }
 
+/// One scale for table and chart: that of the figures, whatever their intervals reach.
+pub(in crate::report) fn scale_of_response(variants: &[&VariantLoad]) -> Scale {
+    let values = variants.iter().flat_map(|v| STATISTICS.map(|(metric, _)| response_of(v, metric)));
+    let values: Vec<f64> = values.flatten().map(|e| e.value).collect();
+    let unit = Scale::of(Quantity::Time, [values.iter().copied().fold(0.0, f64::max)]);
+    unit.with_decimals_for(values)
+}
+
 /// A row a variant; none when no load had a step.
 pub(super) fn response(stairs: &Stairs<'_>, detail: Detail) -> Option<Section> {
     let (clients, load) = stairs.nearest()?;
     let all = in_order(stairs, load);
-    let values = all.iter().flat_map(|v| STATISTICS.map(|(metric, _)| response_of(v, metric)));
-    let values: Vec<f64> = values.flatten().map(|e| e.value).collect();
-    let unit = Scale::of(Quantity::Time, [values.iter().copied().fold(0.0, f64::max)]);
-    let scale = unit.with_decimals_for(values);
+    let scale = scale_of_response(&all);
     let text = format!(
         "Response times in {}: means of the blocks' means, percentiles of all blocks together. The rates differ as the throughput does: a closed loop with {} waits for each answer.",
         scale.unit(),

@@ -4,9 +4,11 @@ use maud::{Markup, html};
 
 use super::frame::{Axis, Chart, WIDTH, columns, px};
 use crate::analysis::findings::{Estimate, Metric, VariantLoad};
-use crate::report::figures::{Quantity, Scale};
+use crate::report::figures::Scale;
 use crate::report::html::palette::Palette;
-use crate::report::staircase::{STATISTICS, Stairs, in_order, response_of, several_clients};
+use crate::report::staircase::{
+    STATISTICS, Stairs, in_order, response_of, scale_of_response, several_clients,
+};
 use crate::report::wording::{ends, interval};
 
 const LEFT: f64 = 46.0;
@@ -17,6 +19,8 @@ const BAR_HEIGHT: f64 = 11.0;
 const LINE_HEIGHT: f64 = 14.0;
 const GROUP_GAP: f64 = 14.0;
 const AXIS_HEIGHT: f64 = 26.0;
+/// Ends of intervals beyond so many times the longest bar lie outside of the chart.
+const MOST: f64 = 2.0;
 
 /// The chart; none when no load had a step.
 pub(in crate::report::html) fn response(stairs: &Stairs<'_>, palette: &Palette) -> Option<Markup> {
@@ -27,11 +31,13 @@ pub(in crate::report::html) fn response(stairs: &Stairs<'_>, palette: &Palette) 
         .map(|(metric, name)| Group { name, bars: bars(&variants, *metric, palette) })
         .filter(|group| !group.bars.is_empty())
         .collect();
-    let highest = groups.iter().flat_map(|g| &g.bars).map(|b| reach(b.of).1).fold(0.0, f64::max);
-    if highest <= 0.0 {
+    let all = || groups.iter().flat_map(|group| &group.bars);
+    let longest = all().map(|bar| bar.of.value).fold(0.0, f64::max);
+    if longest <= 0.0 {
         return None;
     }
-    let scale = Scale::of(Quantity::Time, [highest]);
+    let highest = all().map(|bar| reach(bar.of).1).fold(longest, f64::max).min(longest * MOST);
+    let scale = scale_of_response(&variants);
     let axis = Axis::linear(0.0, scale.in_unit(highest) * 1.02, LEFT, RIGHT);
     let height: f64 = groups.iter().map(Group::height).sum();
     let chart = Chart {
@@ -101,7 +107,7 @@ fn marks(groups: &[Group], axis: &Axis, scale: Scale, height: f64) -> Markup {
 
 fn bar_marks(statistic: &str, bar: &Bar, axis: &Axis, scale: Scale, top: f64) -> Markup {
     let (low, high) = reach(bar.of);
-    let x = |value: f64| axis.at(scale.in_unit(value));
+    let x = |value: f64| axis.at(scale.in_unit(value)).clamp(LEFT, RIGHT);
     let middle = top + BAR_HEIGHT / 2.0;
     let figure = format!("{} ({})", scale.with_unit(bar.of.value), interval(scale, bar.of));
     html! {
