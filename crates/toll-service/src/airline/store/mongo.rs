@@ -7,6 +7,8 @@ use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use mongodb::bson::oid::ObjectId;
+use mongodb::bson::raw::cstr;
 use mongodb::bson::{
     Bson, Document, RawDocument, RawDocumentBuf, deserialize_from_slice, doc,
     serialize_to_raw_document_buf,
@@ -171,6 +173,11 @@ impl Mongo {
             .await?;
         self.insert(&self.customers, (0..customers).map(inventory::customer)).await?;
         let bookings = (0..customers).flat_map(|number| inventory::bookings(number, flights));
+        let bookings = bookings.zip(0_u64..).map(|(booking, number)| {
+            let mut seed = raw(&booking);
+            seed.append(cstr!("_id"), seed_id(number));
+            seed
+        });
         self.insert(&self.bookings, bookings).await
     }
 
@@ -278,6 +285,13 @@ fn reason(error: &Error) -> String {
         ErrorKind::ServerSelection { .. } => "no server was found in time".into(),
         other => other.to_string(),
     }
+}
+
+/// Ids of 1970, in order: those that a driver makes tell seconds, and bookings of one second and another program would
+/// come in any order.
+fn seed_id(number: u64) -> ObjectId {
+    let [a, b, c, d, e, counter @ ..] = number.to_be_bytes();
+    ObjectId::from_parts(0, [a, b, c, d, e], counter)
 }
 
 fn raw(value: &impl Serialize) -> RawDocumentBuf {

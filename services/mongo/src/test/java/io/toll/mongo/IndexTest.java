@@ -104,21 +104,30 @@ class IndexTest {
     @Test
     void aFindCostsNoMoreWhenOthersHaveBookedMuch() {
         book(100);
-        bookings.insertMany(IntStream.range(100, 10_000)
+        bookings.insertMany(IntStream.range(100, 20_000)
                 .mapToObj(n -> new Document("_id", n).append("customer", 10 + n)).toList());
         for (int warm = 0; warm < 50; warm++) {
             found(eq("customer", 3));
         }
+        // In turn, and medians: whatever else runs on the machine meets both alike.
+        List<Long> indexed = new ArrayList<>();
+        List<Long> searched = new ArrayList<>();
+        for (int i = 0; i < 31; i++) {
+            indexed.add(nanoseconds(eq("customer", 3)));
+            searched.add(nanoseconds(eq("key", 3)));
+        }
+        long byIndex = median(indexed);
+        long without = median(searched);
+        assertTrue(byIndex * 2 < without, byIndex + " ns by the index, " + without + " ns without");
+    }
+
+    private long nanoseconds(Bson query) {
         long began = System.nanoTime();
-        for (int i = 0; i < 20; i++) {
-            found(eq("customer", 3));
-        }
-        long indexed = System.nanoTime() - began;
-        began = System.nanoTime();
-        for (int i = 0; i < 20; i++) {
-            found(eq("key", 3));
-        }
-        long searched = System.nanoTime() - began;
-        assertTrue(indexed * 3 < searched, indexed + " ns by the index, " + searched + " ns without");
+        found(query);
+        return System.nanoTime() - began;
+    }
+
+    private static long median(List<Long> values) {
+        return values.stream().sorted().toList().get(values.size() / 2);
     }
 }
