@@ -13,6 +13,8 @@ const RIGHT: f64 = WIDTH - 92.0;
 const TITLE_HEIGHT: f64 = 26.0;
 const ROW_HEIGHT: f64 = 24.0;
 const AXIS_HEIGHT: f64 = 28.0;
+/// A floor of one metric that is wider than so many times all changes would hide them: it is cut.
+const WIDEST_FLOOR: f64 = 1.0;
 
 /// The chart for `metrics`; none without an effect.
 pub(in crate::report::html) fn effects(
@@ -28,14 +30,20 @@ pub(in crate::report::html) fn effects(
     let all = || groups.iter().flat_map(|(_, rows)| rows);
     all().next()?;
     let height: f64 = groups.iter().map(group_height).sum();
-    let reach = all().flat_map(|r| [r.low, r.high, r.at, r.floor, -r.floor]);
+    let reach = all().flat_map(|r| [r.low, r.high, r.at]);
     let (low, high) = reach.fold((0.0_f64, 0.0_f64), |(l, h), v| (l.min(v), h.max(v)));
+    let floor = all().map(|r| r.floor).fold(0.0, f64::max);
+    let shown = floor.min((high - low) * WIDEST_FLOOR);
+    let (low, high) = (low.min(-shown), high.max(shown));
     let pad = (high - low).max(1.0) * 0.04;
     let axis = Axis::linear(low - pad, high + pad, LEFT, RIGHT);
     let chart = Chart {
         id: format!("effects-{}", slug(&load.name)),
         title: format!("What changed, {}", load.name),
-        note: "% of the baseline: dot the change (hollow where none is shown), bar its interval, grey the noise floor".into(),
+        note: format!(
+            "% of the baseline: dot the change (hollow where none is shown), bar its interval, grey the noise floor{}",
+            if shown < floor { ", which may reach beyond" } else { "" }
+        ),
         describes: all().map(|r| format!("{}.", r.says)).collect::<Vec<_>>().join(" "),
         height: height + AXIS_HEIGHT,
         marks: marks(&groups, &axis, height),
@@ -118,13 +126,13 @@ fn group_height((_, rows): &(Metric, Vec<Row>)) -> f64 {
 }
 
 fn row_marks(row: &Row, axis: &Axis, y: f64) -> Markup {
-    let floor = (axis.at(-row.floor), axis.at(row.floor));
+    let floor = [-row.floor, row.floor].map(|end| axis.at(end).clamp(LEFT, RIGHT));
     let half = ROW_HEIGHT / 2.0 - 2.0;
     html! {
         g class=(row.class) {
             title { (row.says) }
             @if row.floor > 0.0 {
-                rect.floor x=(px(floor.0)) y=(px(y - half)) width=(px(floor.1 - floor.0)) height=(px(half * 2.0)) {}
+                rect.floor x=(px(floor[0])) y=(px(y - half)) width=(px(floor[1] - floor[0])) height=(px(half * 2.0)) {}
             }
             text.name x="10" y=(px(y + 4.5)) { (short(&row.name)) }
             line.interval x1=(px(axis.at(row.low))) x2=(px(axis.at(row.high))) y1=(px(y)) y2=(px(y)) {}
