@@ -67,12 +67,26 @@ pub struct Staircase {
     /// Each variant against the baseline, then against the variant before it in the study, over all steps that both
     /// have in a block.
     pub differences: Vec<StaircaseDifference>,
+    /// What a difference must exceed.
+    #[serde(default)]
+    pub noise_floors: NoiseFloors,
     /// Mean body of an answer over all valid trials, bytes; absent when nothing was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_bytes: Option<f64>,
     /// What was published of the staircase as a whole, measured as the geometric mean over its steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recomputed: Vec<RecomputedRow>,
+}
+
+/// The largest differences that the baseline against itself leaves possible; none without an A/A pair.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct NoiseFloors {
+    /// Of the throughput, as a share: 0.03 for 3 %.
+    pub throughput: Option<f64>,
+    /// Of the CPU time of proxies per request, microseconds.
+    pub mesh_cpu_us: Option<f64>,
+    /// Of the CPU time of the application's services per request, microseconds.
+    pub application_cpu_us: Option<f64>,
 }
 
 /// One variant on a staircase.
@@ -121,10 +135,6 @@ pub struct StaircaseDifference {
     /// What may be said of the application's; as of the data plane's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application_cpu_verdict: Option<Verdict>,
-    /// Largest change of the throughput that the A/A pair leaves possible on the same staircase, as a share: 0.03 for
-    /// 3 %; absent without an A/A pair.
-    #[serde(default)]
-    pub noise_floor: Option<f64>,
     /// What may be said of the throughput; bound and floor are shares of it.
     pub verdict: Verdict,
 }

@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 use super::accounts::{CpuAccount, Owner};
 use super::effects::{self, Paired};
 use super::findings::{
-    Estimate, RecomputedRow, Staircase, StaircaseDifference, StaircaseLine, StaircaseStep,
+    Estimate, NoiseFloors, RecomputedRow, Staircase, StaircaseDifference, StaircaseLine,
+    StaircaseStep,
 };
 use super::reference;
 use crate::plan::{Arm, Cell, Plan};
@@ -62,15 +63,6 @@ struct Climbed<'a> {
     trials: Vec<&'a TrialRecord>,
 }
 
-/// The largest differences that the baseline against itself leaves possible; none without an A/A pair.
-struct Floors {
-    /// A share.
-    throughput: Option<f64>,
-    /// Microseconds a request, as the next.
-    mesh_cpu: Option<f64>,
-    application_cpu: Option<f64>,
-}
-
 /// What may be observed of an arm: by block and step.
 type Observed = BTreeMap<(usize, usize), f64>;
 
@@ -89,6 +81,7 @@ impl<'a> Climbed<'a> {
             load: load.clone(),
             lines: lines.filter(|line| !line.steps.is_empty()).collect(),
             differences: self.differences(),
+            noise_floors: self.noise_floors(),
             answer_bytes: self.answer_bytes(),
             recomputed: self.recomputed(load),
         }
@@ -106,7 +99,7 @@ impl<'a> Climbed<'a> {
     /// Each variant against the baseline, then each against the one before it where neither is the baseline.
     fn differences(&self) -> Vec<StaircaseDifference> {
         let baseline = self.plan.baseline.as_str();
-        let floors = self.floors();
+        let floors = self.noise_floors();
         let others = self.plan.ready().map(|(name, _)| name).filter(|name| *name != baseline);
         let against_baseline = others.map(|variant| [baseline, variant]);
         against_baseline
@@ -118,7 +111,7 @@ impl<'a> Climbed<'a> {
     fn difference(
         &self,
         [against, variant]: [&str; 2],
-        floors: &Floors,
+        floors: &NoiseFloors,
     ) -> Option<StaircaseDifference> {
         let arms = [against, variant].map(first_run);
         let throughput = self.ratios(&arms, effects::throughput).ratio()?;
@@ -132,22 +125,21 @@ impl<'a> Climbed<'a> {
             mesh_cpu_us: meshed.then(|| mesh.difference_estimate()).flatten(),
             // No ratio is had of nothing.
             mesh_cpu_ratio: mesh.ratio_estimate(),
-            mesh_cpu_verdict: meshed.then(|| mesh.verdict(floors.mesh_cpu, bound)).flatten(),
+            mesh_cpu_verdict: meshed.then(|| mesh.verdict(floors.mesh_cpu_us, bound)).flatten(),
             application_cpu_us: own.difference_estimate(),
-            application_cpu_verdict: own.verdict(floors.application_cpu, bound),
-            noise_floor: floors.throughput,
+            application_cpu_verdict: own.verdict(floors.application_cpu_us, bound),
             verdict: effects::verdict(&throughput.change_of_ratio(), floors.throughput, bound),
         })
     }
 
-    fn floors(&self) -> Floors {
+    fn noise_floors(&self) -> NoiseFloors {
         let baseline = &self.plan.baseline;
         let pair = [false, true].map(|again| Arm { variant: baseline.clone(), again });
         let ratio = self.ratios(&pair, effects::throughput).ratio();
-        Floors {
+        NoiseFloors {
             throughput: ratio.map(|ratio| toll_stats::noise_floor(&ratio.change_of_ratio())),
-            mesh_cpu: self.means(&pair, mesh_cpu).noise_floor(),
-            application_cpu: self.means(&pair, application_cpu).noise_floor(),
+            mesh_cpu_us: self.means(&pair, mesh_cpu).noise_floor(),
+            application_cpu_us: self.means(&pair, application_cpu).noise_floor(),
         }
     }
 

@@ -111,7 +111,7 @@ fn more_blocks(effect: &Effect) -> Option<u32> {
 }
 
 /// `p50`, as it is called inside a sentence.
-fn metric_in_prose(metric: Metric) -> &'static str {
+pub(super) fn metric_in_prose(metric: Metric) -> &'static str {
     match metric {
         Metric::LatencyP50 => "p50",
         Metric::LatencyP90 => "p90",

@@ -328,13 +328,11 @@ mod verdicts {
     fn a_change_within_the_noise_floor_of_the_same_staircase_is_not_called_a_difference() {
         let found = climbed(&again([0.7, 0.8, 0.9, 1.0, 1.1]));
         let [sidecar, none] = ["sidecar", "none"].map(|v| difference(&found, v, BASELINE));
-        let floor = sidecar.noise_floor.unwrap();
+        let floor = found.noise_floors.throughput.unwrap();
         assert!((0.25..0.35).contains(&floor), "{floor}");
         assert!(sidecar.throughput_ratio.high < 1.0);
         assert_ne!(sidecar.verdict, Verdict::Difference, "{sidecar:?}");
         assert_eq!(none.verdict, Verdict::Difference, "{none:?}");
-        // The floor is the baseline's, whatever is compared.
-        assert_eq!(difference(&found, "gateway", "sidecar").noise_floor, Some(floor));
     }
 
     #[test]
@@ -350,8 +348,9 @@ mod verdicts {
     fn without_an_again_pair_nothing_is_told() {
         let mut run = run(&Shape::SMALL);
         run.trials.retain(|t| !t.trial.arm.again);
-        let sni = difference(&climbed(&run), "gateway-sni", BASELINE);
-        assert_eq!(sni.noise_floor, None);
+        let found = climbed(&run);
+        assert_eq!(found.noise_floors, NoiseFloors::default());
+        let sni = difference(&found, "gateway-sni", BASELINE);
         assert!(matches!(sni.verdict, Verdict::CannotTell { more_blocks: None, .. }), "{sni:?}");
     }
 }

@@ -1,16 +1,15 @@
 //! The answers of a staircase in sentences: what each case changes at equal rate, then what it carries flat out and what
-//! a request takes of the data plane's CPU there, against the baseline and against the case before it. Decides nothing.
+//! a request takes of the data plane's CPU there, against the baseline and against the case before it. Why something
+//! cannot be told, and how many blocks would tell, stands in the tables. Decides nothing.
 
 use super::Stairs;
-use super::words::{
-    as_change, floor_aside, floor_of, microseconds, percents, several_clients, signed_interval,
-};
+use super::words::{as_change, microseconds, percents, several_clients, signed_interval};
 use crate::analysis::findings::{Effect, Estimate, Metric, StaircaseDifference, Verdict, View};
 use crate::report::content::in_first_order;
 use crate::report::figures::{Scale, share};
-use crate::report::phrases::{self, join_phrases, phrase, unclear_aside, what_it_does, why};
+use crate::report::phrases::{self, join_phrases, metric_in_prose, phrase, what_it_does};
 use crate::report::sweep::listed;
-use crate::report::wording::{blocks_aside, ends, interval, measured_scale};
+use crate::report::wording::{ends, interval, measured_scale};
 
 /// What stands first of all that a report of a staircase says: one answer a case.
 pub(in crate::report) fn answers(all: &[Stairs<'_>]) -> Vec<String> {
@@ -65,12 +64,14 @@ fn at_equal_rate(stairs: &Stairs<'_>, case: &str) -> String {
         all.partition(|e| matches!(e.verdict, Verdict::CannotTell { .. }));
     let told: Vec<_> = told.iter().map(|e| phrase(e, measured_scale(load, e.metric))).collect();
     let place = phrases::place(load, &findings.baseline);
-    let asides: String = unclear.iter().map(|e| unclear_aside(e)).collect();
+    let aside =
+        |e: &&Effect| format!("; its effect on {} cannot be told", metric_in_prose(e.metric));
+    let asides: String = unclear.iter().map(aside).collect();
     match (told.is_empty(), unclear.is_empty()) {
         (true, true) => String::new(),
         (true, false) => {
             let what = what_it_does(case, &unclear);
-            format!("{what} cannot be told {place}{}. ", why(&unclear))
+            format!("{what} cannot be told {place}. ")
         }
         (false, _) => {
             let (place, said) = (place.replacen("at", "At", 1), join_phrases(&told));
@@ -95,9 +96,8 @@ fn carried(case: &str, differences: &[&StaircaseDifference]) -> Vec<String> {
         match of.verdict {
             Verdict::Difference => less.push(changed(percents(), change, "", against, "than")),
             Verdict::NoDifference { bound } => same.push(no_larger(&share(bound), against)),
-            Verdict::CannotTell { floor, more_blocks } => {
-                let why = floor_aside(floor) + &blocks_aside(more_blocks);
-                unclear.push(format!("{against} ({}{why})", unclear_range(percents(), change)));
+            Verdict::CannotTell { .. } => {
+                unclear.push(format!("{against} ({})", unclear_range(percents(), change)));
             }
         }
     }
@@ -124,9 +124,8 @@ fn cpu(differences: &[&StaircaseDifference]) -> Vec<String> {
             Some(Verdict::NoDifference { bound }) => {
                 same.push(no_larger(&scale.with_unit(bound), against));
             }
-            Some(Verdict::CannotTell { floor, more_blocks }) => {
-                let why = floor_of(scale, floor) + &blocks_aside(more_blocks);
-                unclear.push(format!("{against} ({}{why})", unclear_range(scale, of)));
+            Some(Verdict::CannotTell { .. }) => {
+                unclear.push(format!("{against} ({})", unclear_range(scale, of)));
             }
             None => unclear.push(format!("{against} (no interval)")),
         }

@@ -2,9 +2,10 @@
 
 use super::Stairs;
 use super::words::{as_change, marked, microseconds, percents, signed_interval, verdict};
-use crate::analysis::findings::{Estimate, StaircaseDifference};
+use crate::analysis::findings::{Estimate, NoiseFloors, StaircaseDifference};
 use crate::report::content::{Detail, in_first_order, section};
-use crate::report::figures::{Scale, ratio};
+use crate::report::figures::{Scale, ratio, share};
+use crate::report::sweep::listed;
 use crate::report::table::{Cell, Column, Group, Piece, Section, Table, Tone, figures, words};
 
 /// A group for what each is held against; none without two variants.
@@ -12,11 +13,25 @@ pub(super) fn differences(stairs: &Stairs<'_>, detail: Detail) -> Option<Section
     let first = stairs.of.differences.first()?;
     let level = first.throughput_ratio.level * 100.0;
     let text = format!(
-        "Over all steps, paired within blocks: throughput in % (geometric mean of the steps), CPU of a request in µs (mean of the steps). Below each its {level:.0}\u{a0}% interval. The data plane is sidecars, egress gateway and SNI proxy; what TLS takes inside the services is the application's own. A loop goes flat out, so rates differ. `?` before a figure: cannot be told from the noise floor; `=`: no difference larger than the study's bound."
+        "Over all steps, paired within blocks: throughput in % (geometric mean of the steps), CPU of a request in µs (mean of the steps). Below each its {level:.0}\u{a0}% interval. The data plane is sidecars, egress gateway and SNI proxy; what TLS takes inside the services is the application's own. A loop goes flat out, so rates differ. A question mark before a figure: cannot be told from the noise floor; an equals sign: no difference larger than the study's bound."
     );
     let table = Table { columns: columns(detail), groups: groups(stairs, detail) };
-    let pieces = vec![Piece::Text(text), Piece::Table(table)];
-    Some(section(stairs.id("differences"), stairs.title("What each case costs"), pieces))
+    let floors = floors(&stairs.of.noise_floors).map(Piece::Text);
+    let pieces = [Piece::Text(text)].into_iter().chain(floors).chain([Piece::Table(table)]);
+    Some(section(stairs.id("differences"), stairs.title("What each case costs"), pieces.collect()))
+}
+
+/// None without two starts of the baseline.
+fn floors(of: &NoiseFloors) -> Option<String> {
+    let cpu = |floor: Option<f64>| floor.map(|us| microseconds([us]).with_unit(us));
+    let floors = [
+        of.throughput.map(|floor| format!("{} of the throughput", share(floor))),
+        cpu(of.mesh_cpu_us).map(|floor| format!("{floor} in the data plane")),
+        cpu(of.application_cpu_us).map(|floor| format!("{floor} in the application")),
+    ];
+    let known: Vec<String> = floors.into_iter().flatten().collect();
+    (!known.is_empty())
+        .then(|| format!("Two starts of the baseline may differ by as much: {}.", listed(&known)))
 }
 
 /// A brief report has no room for ratios.

@@ -71,16 +71,7 @@ pub(super) fn verdict(verdict: Verdict, ratio: f64) -> Cell {
 }
 
 /// `: the noise floor is 4.0 %`; nothing where there is none.
-pub(super) fn floor_aside(floor: f64) -> String {
-    if is_known(floor) { format!(": the noise floor is {}", share(floor)) } else { String::new() }
-}
-
-/// `: the noise floor is 60 µs`; nothing where there is none.
-pub(super) fn floor_of(scale: Scale, floor: f64) -> String {
-    let shown = || format!(": the noise floor is {}", scale.with_unit(floor));
-    if is_known(floor) { shown() } else { String::new() }
-}
-
-fn is_known(floor: f64) -> bool {
-    floor.is_finite() && floor > 0.0
+fn floor_aside(floor: f64) -> String {
+    let is_known = floor.is_finite() && floor > 0.0;
+    if is_known { format!(": the noise floor is {}", share(floor)) } else { String::new() }
 }

@@ -199,6 +199,11 @@ fn staircase() -> Staircase {
         load: "clients".into(),
         lines: CASES.map(line).into(),
         differences: pairs.map(|(variant, against)| difference(variant, against)).into(),
+        noise_floors: NoiseFloors {
+            throughput: Some(0.04),
+            mesh_cpu_us: Some(43.0),
+            application_cpu_us: Some(21.4),
+        },
         answer_bytes: Some(617.4),
         recomputed: recomputed(),
     }
@@ -228,7 +233,6 @@ fn difference(variant: &str, against: &str) -> StaircaseDifference {
         mesh_cpu_verdict: Some(Verdict::Difference),
         application_cpu_us: Some(estimate(case.application_us - other.application_us, 6.0)),
         application_cpu_verdict: Some(Verdict::CannotTell { floor: 70.0, more_blocks: None }),
-        noise_floor: Some(0.04),
         verdict: if (ratio - 1.0).abs() > 0.04 {
             Verdict::Difference
         } else {
