@@ -15,10 +15,10 @@ test:
 	scripts/setup test
 	scripts/test
 
-## test-agents: the proofs of path with real agents in fresh JVMs, which `make test` leaves out: see the reason they give
+## test-agents: real agents in fresh JVMs at every isolation level, which `make test` leaves out: see the reasons they give
 test-agents:
 	scripts/setup test
-	cargo test -p toll-lab --test lab --locked -- --ignored traced
+	cargo test -p toll-lab --test lab --locked -- --ignored traced petclinic
 
 ## lint: formatting and clippy, warnings denied
 lint:

@@ -216,12 +216,14 @@ fn in_pods_the_baseline_answers_without_spans_and_the_agent_with_some() {
 }
 
 #[test]
+#[ignore = "forty seconds of JVMs for what is tested in pods; make test-agents"]
 fn without_root_the_agent_reaches_the_collector() {
     let lab = lab_at!(Isolation::Rootless);
     answers_and_leaves_nothing(&lab, &traced(in_pods()), leaves_spans_of_both_services);
 }
 
 #[test]
+#[ignore = "fifty seconds of JVMs for what is tested in pods; make test-agents"]
 fn without_namespaces_the_agent_reaches_the_collector() {
     let lab = lab_at!(Isolation::Loopback);
     let deployment = traced(petclinic(free_ports()));
