@@ -422,6 +422,14 @@ fn uncounted(run: &RunRecord, variant: &str) -> Option<String> {
     })
 }
 
+/// Whose work it may be that no component did.
+fn whose(run: &RunRecord) -> &'static str {
+    match run.plan.bring_up {
+        BringUp::Together | BringUp::Run => "the arms that stood by, or other work on this machine",
+        BringUp::Trial | BringUp::Block => "other work ran on this machine",
+    }
+}
+
 /// Trials during which the machine worked for others, too.
 fn other_work(run: &RunRecord) -> Option<String> {
     let disturbed = |t: &&TrialRecord| {
@@ -433,10 +441,7 @@ fn other_work(run: &RunRecord) -> Option<String> {
         })
     };
     let count = run.trials.iter().filter(disturbed).count();
-    let whose = match run.plan.bring_up {
-        BringUp::Together | BringUp::Run => "the arms that stood by, or other work on this machine",
-        BringUp::Trial | BringUp::Block => "other work ran on this machine",
-    };
+    let whose = whose(run);
     (count > 0).then(|| {
         format!(
             "in {count} of {} trials more than {:.0} % of the CPU time that was used belongs to no component: {whose}",
@@ -548,7 +553,8 @@ fn noise(run: &RunRecord) -> Vec<String> {
     let spread = slowest / fastest_calibration(run);
     if spread > NOTABLE_CALIBRATION {
         warnings.push(format!(
-            "the same calibration loop took up to {spread:.2} times its fastest time: other work ran on this machine",
+            "the same calibration loop took up to {spread:.2} times its fastest time: {}",
+            whose(run)
         ));
     }
     warnings

@@ -71,7 +71,9 @@ fn begun(
     };
     let level = choice.isolation.map(isolation);
     let lab = lab(level, arguments.realtime, &parts, interrupt)?;
+    let as_written = plan.warnings.len();
     let plan = run::fitted(plan, &lab);
+    plan.warnings[as_written..].iter().for_each(|warning| say(&format!("warning: {warning}")));
     run::check(&plan, &lab)?;
     let dir = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.study));
     let facts = run::host_facts(&lab, arguments.realtime, &parts.labelled(), &plan)?;
@@ -146,12 +148,13 @@ fn conclude(outcome: Outcome) -> Result<u8, CliError> {
 /// `toll plan`.
 pub fn plan(arguments: &PlanArguments) -> Result<u8, CliError> {
     let plan = Wish::of(&arguments.choice)?.plan(vec![])?;
+    let level = arguments.choice.isolation.map(isolation);
+    let lab = lab(level, false, &Parts::default(), &Arc::default())?;
+    let plan = run::fitted(plan, &lab);
     if arguments.json {
         print(&serde_json::to_string_pretty(&plan).expect("a plan is plain data"))?;
         return Ok(exit::DONE);
     }
-    let level = arguments.choice.isolation.map(isolation);
-    let lab = lab(level, false, &Parts::default(), &Arc::default())?;
     let mut rendered = Vec::new();
     for (variant, _) in plan.ready() {
         let deployment = plan.largest(variant).expect("it runs");

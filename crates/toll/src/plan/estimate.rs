@@ -112,17 +112,21 @@ impl Plan {
         if self.bring_up != BringUp::Together {
             return vec![trial];
         }
-        let size = |of: &PlannedTrial| self.load(&of.load).and_then(|load| load.cell.as_ref());
-        let beside = |other: &&&PlannedTrial| {
-            other.block == trial.block && Cell::shares_deployment(size(other), size(trial))
-        };
         let mut first: Vec<&PlannedTrial> = Vec::new();
-        for other in trials.iter().filter(beside) {
+        for other in trials.iter().filter(|other| self.stand_together(trial, other)) {
             if first.iter().all(|known| known.arm != other.arm) {
                 first.push(other);
             }
         }
         first
+    }
+
+    /// Whether the arms of two trials stand beside each other: in one block, at one size.
+    pub fn stand_together(&self, one: &PlannedTrial, other: &PlannedTrial) -> bool {
+        let size = |of: &PlannedTrial| self.load(&of.load).and_then(|load| load.cell.as_ref());
+        self.bring_up == BringUp::Together
+            && one.block == other.block
+            && Cell::shares_deployment(size(one), size(other))
     }
 
     /// What tells the environment of a trial from those of others.

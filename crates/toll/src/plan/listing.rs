@@ -434,11 +434,11 @@ fn trials(text: &mut String, plan: &Plan) {
 /// A line for the arms that follow each other at one size, each with all loads of that size.
 fn trials_of_sweep(text: &mut String, plan: &Plan) {
     let cell = |trial: &PlannedTrial| plan.load(&trial.load).and_then(|load| load.cell.as_ref());
-    let together = |one: &PlannedTrial, other: &PlannedTrial| {
+    let on_one_line = |one: &PlannedTrial, other: &PlannedTrial| {
         let shared = plan.bring_up == BringUp::Block || one.load == other.load;
         one.block == other.block && shared && Cell::shares_deployment(cell(one), cell(other))
     };
-    for trials in plan.trials.chunk_by(together) {
+    for trials in plan.trials.chunk_by(on_one_line) {
         let (first, last) = (&trials[0], &trials[trials.len() - 1]);
         let loads = each_once(trials.iter().map(|trial| trial.load.clone()));
         let arms = each_once(trials.iter().map(|trial| trial.arm.label()));

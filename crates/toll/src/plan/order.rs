@@ -46,6 +46,9 @@ pub fn trials(
         let mut ordered: Vec<&Vec<String>> = sizes.iter().collect();
         match bring_up {
             BringUp::Trial | BringUp::Together | BringUp::Run => {
+                if bring_up == BringUp::Together {
+                    ordered.shuffle(&mut rng);
+                }
                 let loads = ordered.into_iter().flatten();
                 loads.flat_map(|load| pairs(shuffled(arms, &mut rng), [load])).collect()
             }

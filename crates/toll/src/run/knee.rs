@@ -78,9 +78,9 @@ fn search_in(
 ) -> Result<KneeRecord, Stopped> {
     let environment = site.environment;
     if site.fresh {
-        *site.settled = settle(session, environment)?;
+        *site.settled = settle(session, environment)?.map(Ok);
     }
-    if let Some(settled) = site.settled {
+    if let Some(Ok(settled)) = site.settled {
         session.store.write_knee_settled(variant, settled)?;
     }
     environment.open_proof().map_err(RunError::from)?;

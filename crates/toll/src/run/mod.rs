@@ -79,14 +79,14 @@ impl RunError {
             Self::Lab(error) => error.help(),
             Self::Store(error) => error.help(),
             Self::NothingAnswered { .. } => Some(
-                "look at the logs of the services and the database in the trial's `logs` folder; the load expects a status below 400"
+                "look at the logs of the services and the database in the trial's `logs` folder, or in `bring-ups` where arms stand together; the load expects a status below 400"
                     .into(),
             ),
             Self::NetworksNeeded { .. } => Some(
                 "run as root or where user namespaces are allowed (`toll doctor` tells)".into(),
             ),
             Self::SideBySide => Some(
-                "run as root or where user namespaces are allowed (`toll doctor` tells), or set `bring_up: block`"
+                "run as root or where user namespaces are allowed (`toll doctor` tells), or set `bring_up: together`"
                     .into(),
             ),
             Self::Knee { variant, .. } => Some(format!(
@@ -242,7 +242,8 @@ impl Session<'_> {
                 load: planned.load.clone(),
                 remaining_s: pace.remaining_s(done),
             })?;
-            if self.come_up(standing, planned, &todo[done..])? == Ending::Interrupted {
+            let goes_on = done > 0 && self.plan.stand_together(todo[done - 1], planned);
+            if !goes_on && self.come_up(standing, planned, &todo[done..])? == Ending::Interrupted {
                 return Ok(Ending::Interrupted);
             }
             let stays_up = stays_up(self.plan, planned, &todo[done + 1..]);
@@ -250,6 +251,9 @@ impl Session<'_> {
             let Some(verdict) = trial::run(self, standing, &turn)? else {
                 return Ok(Ending::Interrupted);
             };
+            if !stays_up && self.plan.bring_up == BringUp::Together {
+                standing.clear(self)?;
+            }
             self.emit(&RunEvent::TrialEnded {
                 index: planned.index,
                 invalid: verdict.invalid,
@@ -260,7 +264,7 @@ impl Session<'_> {
     }
 
     /// Brings up and settles all arms that are to stand beside that of `trial`, so that their trials follow each other
-    /// without a pause.
+    /// without a pause. One that breaks stays as it is: its first trial says so, and does not count.
     fn come_up(
         &mut self,
         standing: &mut Standing,
@@ -273,18 +277,17 @@ impl Session<'_> {
         for first in self.plan.come_up_with(trial, to_come) {
             let deployment =
                 self.plan.deployment_of(first).expect("only variants that run have trials");
-            if standing.stands(&first.arm, &deployment) {
-                continue;
-            }
             let logs = self.store.bring_up_logs(first)?;
             let site = standing.site(self, &first.arm, &deployment, &logs)?;
-            match settle::settle(self, site.environment) {
-                Ok(settled) => *site.settled = settled,
-                // Its trial tries once more, and says why it does not count.
-                Err(Stopped::Broken(_)) => standing.take_down(self, &first.arm, &deployment)?,
+            *site.settled = match settle::settle(self, site.environment) {
+                Ok(settled) => settled.map(Ok),
+                Err(Stopped::Broken(reason)) => Some(Err(reason)),
                 Err(Stopped::Interrupted) => return Ok(Ending::Interrupted),
+                Err(Stopped::Fatal(RunError::Lab(_))) if site.environment.crashed().is_some() => {
+                    Some(Err("it ended while it settled".into()))
+                }
                 Err(Stopped::Fatal(error)) => return Err(error),
-            }
+            };
         }
         Ok(Ending::Complete)
     }
@@ -369,9 +372,7 @@ fn stays_up(plan: &Plan, trial: &PlannedTrial, to_come: &[&PlannedTrial]) -> boo
         BringUp::Block => {
             to_come.first().is_some_and(|next| trial.block == next.block && goes_on(next))
         }
-        BringUp::Together => {
-            to_come.iter().any(|later| trial.block == later.block && goes_on(later))
-        }
+        BringUp::Together => to_come.first().is_some_and(|next| plan.stand_together(trial, next)),
         BringUp::Run => to_come.iter().any(|later| goes_on(later)),
     }
 }

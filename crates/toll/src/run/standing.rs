@@ -21,7 +21,7 @@ struct Stand {
     arm: Arm,
     deployment: Deployment,
     environment: Environment,
-    settled: Option<SettleRecord>,
+    settled: Option<Settled>,
 }
 
 /// What a trial gets to run in.
@@ -31,8 +31,11 @@ pub struct Site<'a> {
     /// Whether it has just come up: nothing has been asked of it.
     pub fresh: bool,
     /// Its discarded run, until the first trial that counts on it stores it.
-    pub settled: &'a mut Option<SettleRecord>,
+    pub settled: &'a mut Option<Settled>,
 }
+
+/// A discarded run, or why it broke.
+pub type Settled = Result<SettleRecord, String>;
 
 impl Standing {
     /// The environment of `deployment` that `arm` has standing, or a fresh one whose processes log to `logs`.
@@ -46,8 +49,10 @@ impl Standing {
         deployment: &Deployment,
         logs: &Path,
     ) -> Result<Site<'_>, RunError> {
-        // A component may have ended after the trial before was judged.
-        let crashed = |stand: &mut Stand| stand.environment.crashed().is_some();
+        // A component may have ended after the trial before was judged; what broke before any is its first trial's.
+        let crashed = |stand: &mut Stand| {
+            !matches!(stand.settled, Some(Err(_))) && stand.environment.crashed().is_some()
+        };
         if self.of(arm, deployment).is_some_and(crashed) {
             self.take_down(session, arm, deployment)?;
         }
@@ -61,11 +66,6 @@ impl Standing {
         let Stand { environment, settled, .. } =
             self.of(arm, deployment).expect("it stood, or has just come up");
         Ok(Site { environment, fresh, settled })
-    }
-
-    /// Whether `arm` has `deployment` standing.
-    pub fn stands(&self, arm: &Arm, deployment: &Deployment) -> bool {
-        self.0.iter().any(|stand| stand.is(arm, deployment))
     }
 
     fn of(&mut self, arm: &Arm, deployment: &Deployment) -> Option<&mut Stand> {

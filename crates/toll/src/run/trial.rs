@@ -20,7 +20,7 @@ pub struct Turn<'a> {
     pub planned: &'a PlannedTrial,
     /// What rates refer to, when it is known.
     pub knee_per_s: Option<f64>,
-    /// Whether the next trial goes on with this one's environment.
+    /// Whether a later trial goes on with this one's environment.
     pub stays_up: bool,
 }
 
@@ -111,10 +111,12 @@ impl Trial {
             .engine_plan(&environment.entry_url(), turn.knee_per_s, seed)
             .ok_or_else(|| Stopped::Broken("the knee that it refers to is not known".into()))?;
         if site.fresh {
-            *site.settled = settle(session, environment)?;
+            *site.settled = settle(session, environment)?.map(Ok);
         }
-        if let Some(settled) = site.settled.take() {
-            self.dir.write_settled(&settled)?;
+        match site.settled.take() {
+            Some(Ok(settled)) => self.dir.write_settled(&settled)?,
+            Some(Err(broken)) => return Err(Stopped::Broken(broken)),
+            None => {}
         }
         session.stage("prove path")?;
         environment.open_proof().map_err(RunError::from)?;

@@ -268,8 +268,11 @@ impl<'a> Outside<'a> {
         let held: Option<u64> = self.seen.pods_of(&caller.name).into_iter().map(held).sum();
         let none = || "none read".to_owned();
         Some(Claim {
-            claim: format!("{proxies}, outbound: every open connection of {name} went through"),
-            expected: open.map_or_else(none, |open| format!("at least the {open} that {name} has")),
+            claim: format!(
+                "{proxies}, outbound: as many connections as {name} had open went through"
+            ),
+            expected: open
+                .map_or_else(none, |open| format!("at least {open}, from {}", caller.name)),
             seen: held.map_or_else(none, |held| held.to_string()),
             holds: open.zip(held).is_some_and(|(open, held)| held >= open),
         })

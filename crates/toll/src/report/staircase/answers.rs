@@ -1,6 +1,6 @@
 //! The answers of a staircase in sentences: what each case changes at equal rate, then what it carries flat out and what
-//! a request takes of the data plane's CPU there, against the baseline and against the case before it. Why something
-//! cannot be told, and how many blocks would tell, stands in the tables. Decides nothing.
+//! a request takes of the data plane's CPU there, against the baseline and against the case before it. The noise floors
+//! stand with the tables. Decides nothing.
 
 use super::Stairs;
 use super::words::{as_change, microseconds, percents, several_clients, signed_interval};

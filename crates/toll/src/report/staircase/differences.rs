@@ -13,7 +13,7 @@ pub(super) fn differences(stairs: &Stairs<'_>, detail: Detail) -> Option<Section
     let first = stairs.of.differences.first()?;
     let level = first.throughput_ratio.level * 100.0;
     let text = format!(
-        "Over all steps, paired within blocks: throughput in % (geometric mean of the steps), CPU of a request in µs (mean of the steps). Below each its {level:.0}\u{a0}% interval. The data plane is sidecars, egress gateway and SNI proxy; what TLS takes inside the services is the application's own. A loop goes flat out, so rates differ. A question mark before a figure: cannot be told from the noise floor; an equals sign: no difference larger than the study's bound."
+        "Over all steps, paired within blocks: throughput in % (geometric mean of the steps), CPU of a request in µs (mean of the steps). Below each its {level:.0}\u{a0}% interval. The data plane is sidecars, egress gateway and SNI proxy; what TLS takes inside the services is the application's own. A loop goes flat out, so rates differ. A question mark before a figure: cannot be told; an equals sign: no difference larger than the study's bound."
     );
     let table = Table { columns: columns(detail), groups: groups(stairs, detail) };
     let floors = floors(&stairs.of.noise_floors).map(Piece::Text);
@@ -23,7 +23,9 @@ pub(super) fn differences(stairs: &Stairs<'_>, detail: Detail) -> Option<Section
 
 /// None without two starts of the baseline.
 fn floors(of: &NoiseFloors) -> Option<String> {
-    let cpu = |floor: Option<f64>| floor.map(|us| microseconds([us]).with_unit(us));
+    // A baseline without proxies has nothing in which its starts could differ.
+    let some = |floor: Option<f64>| floor.filter(|us| *us > 0.0);
+    let cpu = |floor| some(floor).map(|us| microseconds([us]).with_unit(us));
     let floors = [
         of.throughput.map(|floor| format!("{} of the throughput", share(floor))),
         cpu(of.mesh_cpu_us).map(|floor| format!("{floor} in the data plane")),
@@ -31,7 +33,7 @@ fn floors(of: &NoiseFloors) -> Option<String> {
     ];
     let known: Vec<String> = floors.into_iter().flatten().collect();
     (!known.is_empty())
-        .then(|| format!("Two starts of the baseline may differ by as much: {}.", listed(&known)))
+        .then(|| format!("Noise floors, from the baseline against itself: {}.", listed(&known)))
 }
 
 /// A brief report has no room for ratios.
@@ -123,7 +125,6 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// How many blocks would tell stands in the answer, too.
 pub(super) fn judged(of: &StaircaseDifference, detail: Detail) -> Cell {
     let said = verdict(of.verdict, of.throughput_ratio.value);
     match (detail, said.tone) {

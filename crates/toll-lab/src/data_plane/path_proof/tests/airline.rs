@@ -419,7 +419,7 @@ fn a_bypass_through_the_passthrough_cluster_or_a_registered_one_fails() {
 #[test]
 fn a_connection_that_slips_past_its_sidecar_fails_though_its_source_address_is_right() {
     const THROUGH: &str =
-        "flights sidecar, outbound: every open connection of airline-db went through";
+        "flights sidecar, outbound: as many connections as airline-db had open went through";
     let more = |flown: Flown, connections: u64| {
         let mut flown = flown;
         let peer = ip(&flown.topology, "flights");

@@ -13,8 +13,9 @@ const RIGHT: f64 = WIDTH - 92.0;
 const TITLE_HEIGHT: f64 = 26.0;
 const ROW_HEIGHT: f64 = 24.0;
 const AXIS_HEIGHT: f64 = 28.0;
-/// A floor of one metric that is wider than so many times all changes would hide them: it is cut.
-const WIDEST_FLOOR: f64 = 1.0;
+/// Intervals and floors that reach further than so many times the largest change, or the usual reach, would hide the
+/// others: they are cut.
+const MOST: f64 = 2.5;
 
 /// The chart for `metrics`; none without an effect.
 pub(in crate::report::html) fn effects(
@@ -30,11 +31,11 @@ pub(in crate::report::html) fn effects(
     let all = || groups.iter().flat_map(|(_, rows)| rows);
     all().next()?;
     let height: f64 = groups.iter().map(group_height).sum();
-    let reach = all().flat_map(|r| [r.low, r.high, r.at]);
-    let (low, high) = reach.fold((0.0_f64, 0.0_f64), |(l, h), v| (l.min(v), h.max(v)));
-    let floor = all().map(|r| r.floor).fold(0.0, f64::max);
-    let shown = floor.min((high - low) * WIDEST_FLOOR);
-    let (low, high) = (low.min(-shown), high.max(shown));
+    let reach = all().flat_map(|r| [r.low, r.high, r.at, r.floor, -r.floor]);
+    let reach = reach.fold((0.0_f64, 0.0_f64), |(l, h), v| (l.min(v), h.max(v)));
+    let largest = all().map(|r| r.at.abs()).fold(0.0, f64::max);
+    let furthest = toll_stats::median(&reaches(&groups)).unwrap_or_default().max(largest) * MOST;
+    let (low, high) = (reach.0.max(-furthest), reach.1.min(furthest));
     let pad = (high - low).max(1.0) * 0.04;
     let axis = Axis::linear(low - pad, high + pad, LEFT, RIGHT);
     let chart = Chart {
@@ -42,7 +43,7 @@ pub(in crate::report::html) fn effects(
         title: format!("What changed, {}", load.name),
         note: format!(
             "% of the baseline: dot the change (hollow where none is shown), bar its interval, grey the noise floor{}",
-            if shown < floor { ", which may reach beyond" } else { "" }
+            if (low, high) == reach { "" } else { "; what reaches further is cut" }
         ),
         describes: all().map(|r| format!("{}.", r.says)).collect::<Vec<_>>().join(" "),
         height: height + AXIS_HEIGHT,
@@ -50,6 +51,13 @@ pub(in crate::report::html) fn effects(
         legend: vec![],
     };
     Some(chart.render())
+}
+
+/// How far each metric's effects, intervals and floors reach.
+fn reaches(groups: &[(Metric, Vec<Row>)]) -> Vec<f64> {
+    let of_row =
+        |r: &Row| [r.at, r.low, r.high, r.floor].map(f64::abs).into_iter().fold(0.0, f64::max);
+    groups.iter().map(|(_, rows)| rows.iter().map(of_row).fold(0.0, f64::max)).collect()
 }
 
 /// One effect in percent of the baseline.
@@ -126,7 +134,8 @@ fn group_height((_, rows): &(Metric, Vec<Row>)) -> f64 {
 }
 
 fn row_marks(row: &Row, axis: &Axis, y: f64) -> Markup {
-    let floor = [-row.floor, row.floor].map(|end| axis.at(end).clamp(LEFT, RIGHT));
+    let within = |end: f64| axis.at(end).clamp(LEFT, RIGHT);
+    let (floor, ends) = ([-row.floor, row.floor].map(within), [row.low, row.high].map(within));
     let half = ROW_HEIGHT / 2.0 - 2.0;
     html! {
         g class=(row.class) {
@@ -135,7 +144,7 @@ fn row_marks(row: &Row, axis: &Axis, y: f64) -> Markup {
                 rect.floor x=(px(floor[0])) y=(px(y - half)) width=(px(floor[1] - floor[0])) height=(px(half * 2.0)) {}
             }
             text.name x="10" y=(px(y + 4.5)) { (short(&row.name)) }
-            line.interval x1=(px(axis.at(row.low))) x2=(px(axis.at(row.high))) y1=(px(y)) y2=(px(y)) {}
+            line.interval x1=(px(ends[0])) x2=(px(ends[1])) y1=(px(y)) y2=(px(y)) {}
             circle class=(if row.is_clear { "dot" } else { "dot hollow" }) cx=(px(axis.at(row.at))) cy=(px(y)) r="4.5" {}
             text.figure x=(px(WIDTH)) y=(px(y + 4.5)) text-anchor="end" { (row.figure) }
         }

@@ -36,14 +36,21 @@ pub(in crate::report::html) fn response(stairs: &Stairs<'_>, palette: &Palette) 
     if longest <= 0.0 {
         return None;
     }
-    let highest = all().map(|bar| reach(bar.of).1).fold(longest, f64::max).min(longest * MOST);
+    let ends = || all().map(|bar| reach(bar.of));
+    let furthest = ends().map(|(_, high)| high).fold(longest, f64::max);
+    let highest = furthest.min(longest * MOST);
+    let is_cut = highest < furthest || ends().any(|(low, _)| low < 0.0);
     let scale = scale_of_response(&variants);
     let axis = Axis::linear(0.0, scale.in_unit(highest) * 1.02, LEFT, RIGHT);
     let height: f64 = groups.iter().map(Group::height).sum();
     let chart = Chart {
         id: stairs.id("response-times"),
         title: stairs.title(format!("Response times with {}", several_clients(clients))),
-        note: format!("{}; bar the figure of all blocks, line its interval", scale.unit()),
+        note: format!(
+            "{}; bar the figure of all blocks, line its interval{}",
+            scale.unit(),
+            if is_cut { ", cut where it reaches further" } else { "" }
+        ),
         describes: groups.iter().map(|g| g.describes(scale)).collect::<Vec<_>>().join(" "),
         height: height + AXIS_HEIGHT,
         marks: marks(&groups, &axis, scale, height),
