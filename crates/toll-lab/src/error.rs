@@ -306,10 +306,10 @@ impl LabError {
             }
             Self::WorkDirClosed(_) => "set TMPDIR to a folder that every user can enter, as /tmp",
             Self::Crashed { .. } => {
-                "the whole log is in the run's directory, under trials/*/logs or knee/"
+                "the whole log is in the run's directory, under trials/*/logs, bring-ups/ or knee/"
             }
             Self::NotReady { .. } => {
-                "it must listen on the port that the study gives it, on all addresses; the whole log is in the run's directory, under trials/*/logs or knee/"
+                "it must listen on the port that the study gives it, on all addresses; the whole log is in the run's directory, under trials/*/logs, bring-ups/ or knee/"
             }
             Self::Start { .. } => "check that the program is there and may be run by you",
             Self::Left(_) => "run `toll clean`",

@@ -61,6 +61,13 @@ pub enum RunEvent {
         /// What it carried where the users were chosen.
         made_for_knee_per_s: f64,
     },
+    /// What an arm had standing had ended between two trials, and is brought up anew.
+    StartedAnew {
+        /// `original`, `original (again)`, `istio`.
+        arm: String,
+        /// What ended, and how.
+        reason: String,
+    },
     /// A trial begins.
     TrialStarted {
         /// Position in the plan, from 1.

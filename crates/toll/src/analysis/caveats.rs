@@ -54,6 +54,7 @@ pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<String> {
     warnings.extend(run.host.changes.iter().cloned());
     warnings.extend(missing_trials(run));
     warnings.extend(started_once(run));
+    warnings.extend(started_anew(run));
     warnings.extend(drifts(run));
     warnings.extend(stand_in(run));
     warnings.extend(few_blocks(run, loads));
@@ -147,6 +148,21 @@ fn drift(run: &RunRecord, arm: &Arm, load: &str) -> Option<f64> {
 fn started_once(run: &RunRecord) -> Option<String> {
     (run.plan.bring_up == BringUp::Run).then(|| {
         "each arm was started once: the intervals leave out how one start differs from the next, of which the noise floor, from two starts of the baseline, shows something".into()
+    })
+}
+
+/// Trials on another start than those before them in their block.
+fn started_anew(run: &RunRecord) -> Option<String> {
+    let told = |t: &TrialRecord| {
+        let reason = t.verdict.started_anew.as_ref()?;
+        Some(format!("{} began with trial {} ({reason})", t.trial.arm.label(), t.trial.index))
+    };
+    let told: Vec<String> = run.trials.iter().filter_map(told).collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "what stood had ended between two trials, so that later ones ran on a fresh start: {}",
+            told.join("; ")
+        )
     })
 }
 

@@ -311,6 +311,7 @@ fn trial(planned: &PlannedTrial) -> TrialRecord {
             invalid: vec![],
             rate_per_s: (!flat_out).then_some(558.0),
             users: None,
+            started_anew: None,
             noise: Noise { calibration_ns: 1_000_000, steal: 0.0, runnable: 2.0 },
         },
         load: Some(load_report(rate_per_s, latency_us)),

@@ -127,6 +127,7 @@ fn trial(planned: &PlannedTrial, shown: Shown) -> TrialRecord {
             invalid: vec![],
             rate_per_s: Some(shown.rate_per_s),
             users: None,
+            started_anew: None,
             noise: Noise { calibration_ns: 1000, steal: 0.0, runnable: 1.0 },
         },
         load: Some(load_report(shown)),

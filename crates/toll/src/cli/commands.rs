@@ -42,6 +42,9 @@ pub fn run(arguments: &RunArguments) -> Result<u8, CliError> {
             .run();
     // Whatever ended the run: what was measured is reported.
     let findings = write_reports(&store);
+    if ended.is_err() {
+        say(&format!("what was measured is kept: toll run --resume {}", store.dir().display()));
+    }
     let ending = ended?;
     let findings = findings?;
     if !findings.trials.is_empty() {

@@ -53,6 +53,9 @@ impl Progress {
                 let verdict = if *carried { "carried" } else { "too much" };
                 self.redraw(&format!("{rate_per_s:.0}/s {verdict}"));
             }
+            RunEvent::StartedAnew { arm, reason } => {
+                self.tell(&format!("warning: {arm} is started anew: {reason}"));
+            }
             RunEvent::KneeFound { variant, rate_per_s } => {
                 self.tell(&format!("knee of {variant}: {rate_per_s:.0} requests/s"));
             }

@@ -8,6 +8,7 @@ use std::path::Path;
 use toll_lab::{Deployment, Environment};
 
 use super::{RunError, Session};
+use crate::event::RunEvent;
 use crate::plan::Arm;
 use crate::store::SettleRecord;
 
@@ -30,6 +31,8 @@ pub struct Site<'a> {
     pub environment: &'a mut Environment,
     /// Whether it has just come up: nothing has been asked of it.
     pub fresh: bool,
+    /// What had ended of that which stood, and how.
+    pub started_anew: Option<String>,
     /// Its discarded run, until the first trial that counts on it stores it.
     pub settled: &'a mut Option<Settled>,
 }
@@ -50,10 +53,16 @@ impl Standing {
         logs: &Path,
     ) -> Result<Site<'_>, RunError> {
         // A component may have ended after the trial before was judged; what broke before any is its first trial's.
-        let crashed = |stand: &mut Stand| {
-            !matches!(stand.settled, Some(Err(_))) && stand.environment.crashed().is_some()
+        let crash = |stand: &mut Stand| match stand.settled {
+            Some(Err(_)) => None,
+            _ => stand.environment.crashed().map(|crash| in_short(&crash.to_string())),
         };
-        if self.of(arm, deployment).is_some_and(crashed) {
+        let started_anew = self.of(arm, deployment).and_then(crash);
+        if let Some(reason) = &started_anew {
+            let (arm, reason) = (arm.label(), reason.clone());
+            session.emit(&RunEvent::StartedAnew { arm, reason })?;
+        }
+        if started_anew.is_some() {
             self.take_down(session, arm, deployment)?;
         }
         let fresh = self.of(arm, deployment).is_none();
@@ -65,7 +74,7 @@ impl Standing {
         }
         let Stand { environment, settled, .. } =
             self.of(arm, deployment).expect("it stood, or has just come up");
-        Ok(Site { environment, fresh, settled })
+        Ok(Site { environment, fresh, started_anew, settled })
     }
 
     fn of(&mut self, arm: &Arm, deployment: &Deployment) -> Option<&mut Stand> {
@@ -107,6 +116,11 @@ fn down(session: &mut Session<'_>, stand: Stand) -> Result<(), RunError> {
     let told = session.stage("take down");
     stand.environment.down()?;
     told
+}
+
+/// Without the lines of its log.
+fn in_short(crash: &str) -> String {
+    crash.split([';', ':', '\n']).next().unwrap_or(crash).to_owned()
 }
 
 #[cfg(test)]

@@ -39,8 +39,10 @@ pub fn run(
         calibration_ns: machine::calibrate(),
         rate_per_s: load.rate_per_s(turn.knee_per_s),
         users: load.users(turn.knee_per_s),
+        started_anew: None,
     };
     let mut site = standing.site(session, &planned.arm, &deployment, &trial.dir.logs())?;
+    trial.started_anew = site.started_anew.take();
     let measured = trial.measure(session, &mut site, load, turn);
     let judged =
         or_crash(measured, site.environment).and_then(|measured| Ok(measured.judge(planned)?));
@@ -81,6 +83,7 @@ struct Trial {
     calibration_ns: u64,
     rate_per_s: Option<f64>,
     users: Option<u32>,
+    started_anew: Option<String>,
 }
 
 /// What is held of a trial that ran to its end.
@@ -185,6 +188,7 @@ impl Trial {
             invalid,
             rate_per_s: self.rate_per_s,
             users: self.users,
+            started_anew: self.started_anew,
             noise: noise(self.calibration_ns, &self.samples),
         };
         self.dir.finish(&verdict)?;

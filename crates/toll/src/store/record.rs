@@ -136,6 +136,9 @@ pub struct TrialVerdict {
     /// Most virtual users at work, scaled to the machine; absent in other loads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
+    /// What had ended since the trial before, so that this one began on a fresh start; absent when nothing had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_anew: Option<String>,
     /// The machine's noise.
     pub noise: Noise,
 }

@@ -45,7 +45,14 @@ fn host() -> HostFacts {
 
 fn verdict() -> TrialVerdict {
     let noise = Noise { calibration_ns: 1, steal: 0.0, runnable: 0.0 };
-    TrialVerdict { version: TRIAL_FORMAT, invalid: vec![], rate_per_s: None, users: None, noise }
+    TrialVerdict {
+        version: TRIAL_FORMAT,
+        invalid: vec![],
+        rate_per_s: None,
+        users: None,
+        started_anew: None,
+        noise,
+    }
 }
 
 #[test]

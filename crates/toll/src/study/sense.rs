@@ -141,6 +141,11 @@ fn changes(study: &Study, changes: &Changes, at: &Pointer) -> Vec<Nonsense> {
     let settle = changes.settle.and_then(|settle| hasty_settle(&settle, &at.child("settle")));
     let stays_up = changes.bring_up.unwrap_or(study.bring_up);
     let rehearsal = rehearsal_in_vain(changes.settle, stays_up, &at.child("settle"));
+    let inherited = changes.bring_up.filter(|_| changes.settle.is_none()).and_then(|bring_up| {
+        let in_vain = rehearsal_in_vain(study.settle, bring_up, &Pointer::to(&["settle"]));
+        in_vain.map(|_| at_value(Problem::RehearsalInVain, at.child("bring_up")))
+    });
+    let rehearsal = rehearsal.or(inherited);
     let vus = changes.vus.and_then(|stages| load::no_stages(&stages, at.child("vus")));
     let loads = load::changes(study, &changes.loads, &at.child("loads"));
     let matrices = sweep::changes(study, changes, &at.child("matrices"));

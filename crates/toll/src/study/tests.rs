@@ -326,6 +326,10 @@ shown_as! {
     a_changed_load_must_last: "{reads: {requests: 1000000}}" => "{reads: {duration: 0s}}";
     a_changed_load_cannot_end_twice: "{requests: 1000000}" => "{requests: 1000000, duration: 1m}";
     a_changed_load_must_end: "{requests: 1000000}" => "{}";
+    a_rehearsal_is_in_vain_where_arms_start_anew:
+        "bring_up: block\nsettle: {" => "bring_up: together\nsettle: {rehearse: true, ";
+    a_profile_cannot_make_a_rehearsal_vain:
+        "bring_up: block\nsettle: {" => "bring_up: run\nquick: {bring_up: together}\nsettle: {rehearse: true, ";
     a_misspelt_bring_up_is_answered_with_the_allowed_words: "bring_up: block" => "bring_up: blok";
     figures_of_an_unknown_pod_are_answered_with_the_known_ones: "back: 10" => "bck: 10";
     the_pods_of_a_service_with_replicas_are_numbered: "front-1: 11" => "front: 11";

@@ -234,6 +234,20 @@ mod caveats {
     }
 
     #[test]
+    fn an_arm_that_was_started_anew_within_a_block_is_told() {
+        let mut run = exact();
+        let trial = &mut run.trials[4];
+        trial.verdict.started_anew = Some("bookings sidecar ended by itself".into());
+        let expected = format!(
+            "what stood had ended between two trials, so that later ones ran on a fresh start: {} began with trial {} (bookings sidecar ended by itself)",
+            trial.trial.arm.label(),
+            trial.trial.index
+        );
+        assert_eq!(said(&findings(&run), "fresh start"), [&expected]);
+        assert_eq!(said(&findings(&exact()), "fresh start"), [""; 0]);
+    }
+
+    #[test]
     fn knees_that_many_clients_overtake_are_told_in_one_sentence() {
         let mut run = exact();
         let rate = PlannedRate::OfKnee(0.5);

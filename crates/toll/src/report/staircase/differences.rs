@@ -41,7 +41,7 @@ fn columns(detail: Detail) -> Vec<Column> {
     let mut columns = vec![words(""), figures("throughput, %"), figures("data plane, µs")];
     columns.extend((detail == Detail::Full).then(|| figures("ratio")));
     columns.extend([figures("application, µs")]);
-    columns.extend((detail == Detail::Full).then(|| words("verdict")));
+    columns.extend((detail == Detail::Full).then(|| words("verdict on throughput")));
     columns
 }
 

@@ -222,8 +222,12 @@ fn what_has_crashed_between_two_trials_does_not_stand_any_more() {
     assert!(standing.site(&mut session, &arm, deployment, logs).unwrap().fresh);
     let site = standing.site(&mut session, &arm, deployment, logs).unwrap();
     assert!(!site.fresh);
+    assert_eq!(site.started_anew, None);
     site.environment.start_load(b"{}").unwrap();
-    assert!(standing.site(&mut session, &arm, deployment, logs).unwrap().fresh);
+    let site = standing.site(&mut session, &arm, deployment, logs).unwrap();
+    assert!(site.fresh);
+    let reason = site.started_anew.unwrap();
+    assert!(reason.contains("ended by itself") && !reason.contains(';'), "{reason}");
     standing.clear(&mut session).unwrap();
     assert_eq!(course(&lab), "U-DUD");
 }
