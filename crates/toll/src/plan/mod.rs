@@ -399,11 +399,9 @@ impl Plan {
         let mut arms: Vec<Arm> = self.trials.iter().map(|trial| trial.arm.clone()).collect();
         arms.sort();
         arms.dedup();
-        let blocks = self.trials.iter().map(|trial| trial.block);
-        let (first, last) = blocks.fold((usize::MAX, 0), |(f, l), b| (f.min(b), l.max(b)));
         let sizes = order::sizes(&self.loads);
         self.bring_up = BringUp::Block;
-        self.trials = order::trials(&arms, &sizes, first..=last, self.seed, self.bring_up);
+        self.trials = order::trials(&arms, &sizes, 1..=self.blocks, self.seed, self.bring_up);
         self.warnings.push(
             "the arms followed each other in each block, as with loopback isolation there is room for one: what the machine did meanwhile is in their differences"
                 .into(),

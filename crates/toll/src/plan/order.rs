@@ -1,10 +1,10 @@
 //! The order of the trials: blocks, and within each block the arms shuffled by the run's seed.
 //!
-//! What is brought up for each trial, or stands side by side: within a block the loads follow each other and all arms of one load run
-//! back to back, so that the pairs that are compared lie close together in time. What stays up alone for a block: the
-//! sizes of the application follow each other, shuffled too, or what the machine does over a block would look like a
-//! cost of size; within a size the arms follow each other, and each bears all loads of that size, in the order of
-//! the study, before it goes down.
+//! What is brought up for each trial, or stands side by side: within a block the loads follow each other and all
+//! arms of one load run back to back, so that the pairs that are compared lie close together in time. What stays up
+//! alone for a block: the sizes of the application follow each other, shuffled too, or what the machine does over a
+//! block would look like a cost of size; within a size the arms follow each other, and each bears all loads of that
+//! size, in the order of the study, before it goes down.
 
 use std::ops::RangeInclusive;
 

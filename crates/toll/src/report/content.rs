@@ -8,7 +8,7 @@ use super::answers::traces;
 use super::figures::{Scale, ratio, rounded};
 use super::rates::rate_check;
 use super::staircase::against_the_case_before;
-use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+use super::table::{Cell, Column, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{
     difference_scale, interval, interval_title, load_title, measured_scale, metric_title, verdict,
 };
@@ -185,6 +185,17 @@ fn metric_group(
     // What only one arm has cannot be compared.
     let compares = metric != Metric::MeshCpuPerRequest || !effects.is_empty();
     (!rows.is_empty() && compares).then_some(Group { title, rows })
+}
+
+/// Over a name and the brief [`effect_cells`].
+pub(super) fn effect_columns(effects: &[Effect]) -> Vec<Column> {
+    vec![
+        words(""),
+        figures("change"),
+        figures(interval_title(effects)),
+        figures("ratio"),
+        words("verdict"),
+    ]
 }
 
 pub(super) fn effect_cells(effect: &Effect, scale: Scale, detail: Detail) -> Vec<Cell> {

@@ -59,10 +59,8 @@ impl Standing {
         };
         let started_anew = self.of(arm, deployment).and_then(crash);
         if let Some(reason) = &started_anew {
-            let (arm, reason) = (arm.label(), reason.clone());
-            session.emit(&RunEvent::StartedAnew { arm, reason })?;
-        }
-        if started_anew.is_some() {
+            let event = RunEvent::StartedAnew { arm: arm.label(), reason: reason.clone() };
+            session.emit(&event)?;
             self.take_down(session, arm, deployment)?;
         }
         let fresh = self.of(arm, deployment).is_none();
@@ -120,7 +118,7 @@ fn down(session: &mut Session<'_>, stand: Stand) -> Result<(), RunError> {
 
 /// Without the lines of its log.
 fn in_short(crash: &str) -> String {
-    crash.split([';', ':', '\n']).next().unwrap_or(crash).to_owned()
+    crash.split(';').next().unwrap_or(crash).to_owned()
 }
 
 #[cfg(test)]

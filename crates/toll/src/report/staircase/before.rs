@@ -1,10 +1,10 @@
 //! What each case changed at equal rate against the case before it. Draws nothing.
 
 use crate::analysis::findings::{Effect, LoadFindings, Metric};
-use crate::report::content::{Detail, effect_cells, in_first_order};
+use crate::report::content::{Detail, effect_cells, effect_columns, in_first_order};
 use crate::report::sweep::listed;
-use crate::report::table::{Cell, Group, Piece, Table, figures, words};
-use crate::report::wording::{difference_scale, interval_title, measured_scale, metric_title};
+use crate::report::table::{Cell, Group, Piece, Table};
+use crate::report::wording::{difference_scale, measured_scale, metric_title};
 
 const METRICS: [Metric; 3] = [Metric::LatencyP50, Metric::CpuPerRequest, Metric::MeshCpuPerRequest];
 
@@ -21,13 +21,7 @@ pub(in crate::report) fn against_the_case_before(load: &LoadFindings) -> Vec<Pie
     if groups.is_empty() {
         return vec![];
     }
-    let columns = vec![
-        words(""),
-        figures("change"),
-        figures(interval_title(&load.between)),
-        figures("ratio"),
-        words("verdict"),
-    ];
+    let columns = effect_columns(&load.between);
     let text = format!("Against the case before: {}.", listed(&pairs));
     vec![Piece::Text(text), Piece::Table(Table { columns, groups })]
 }

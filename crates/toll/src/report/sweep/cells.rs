@@ -3,10 +3,12 @@
 use super::words::{cell_name, quantity_of};
 use super::{Folded, Sweep, resources};
 use crate::analysis::findings::{Effect, Findings, LoadFindings, View};
-use crate::report::content::{self, Detail, in_first_order, section, value_of};
-use crate::report::figures::{Scale, ratio};
-use crate::report::table::{Cell, Group, Piece, Section, Table, figures, words};
-use crate::report::wording::{difference_scale, interval, interval_title, metric_title, verdict};
+use crate::report::content::{
+    self, Detail, effect_cells, effect_columns, in_first_order, section, value_of,
+};
+use crate::report::figures::Scale;
+use crate::report::table::{Cell, Group, Piece, Section, Table};
+use crate::report::wording::{difference_scale, metric_title};
 use crate::report::{components, pods, vegeta};
 
 /// What the sections of every cell mean.
@@ -88,13 +90,7 @@ fn between(load: &LoadFindings) -> Vec<Piece> {
     if groups.is_empty() {
         return vec![];
     }
-    let columns = vec![
-        words(""),
-        figures("change"),
-        figures(interval_title(&load.between)),
-        figures("ratio"),
-        words("verdict"),
-    ];
+    let columns = effect_columns(&load.between);
     let heading = format!("Between the variants: {}", load.name);
     vec![Piece::Heading(heading), Piece::Table(Table { columns, groups })]
 }
@@ -102,13 +98,8 @@ fn between(load: &LoadFindings) -> Vec<Piece> {
 fn row(load: &LoadFindings, effect: &Effect) -> Vec<Cell> {
     let means = load.variants.iter().filter_map(|v| value_of(v, effect.metric));
     let scale = difference_scale(Scale::of(quantity_of(effect.metric), means), [effect]);
-    vec![
-        format!("{}, {}", metric_title(effect.metric), scale.unit()).into(),
-        scale.signed(effect.difference.value).into(),
-        interval(scale, effect.difference).into(),
-        ratio(effect.ratio.value).into(),
-        verdict(effect, scale),
-    ]
+    let title = format!("{}, {}", metric_title(effect.metric), scale.unit());
+    std::iter::once(title.into()).chain(effect_cells(effect, scale, Detail::Brief)).collect()
 }
 
 /// The section with an id of its cell and without what was said before the first cell.

@@ -420,8 +420,7 @@ fn a_bypass_through_the_passthrough_cluster_or_a_registered_one_fails() {
 fn a_connection_that_slips_past_its_sidecar_fails_though_its_source_address_is_right() {
     const THROUGH: &str =
         "flights sidecar, outbound: as many connections as airline-db had open went through";
-    let more = |flown: Flown, connections: u64| {
-        let mut flown = flown;
+    let more = |mut flown: Flown, connections: u64| {
         let peer = ip(&flown.topology, "flights");
         let open = &mut flown.before.databases.get_mut("airline-db").unwrap().peers;
         *open.get_mut(&peer).unwrap() += connections;
