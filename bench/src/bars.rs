@@ -104,10 +104,10 @@ fn nginx(rows: &[Row]) -> Vec<Bar> {
     ];
     let mut bars: Vec<Bar> = goals.map(|(peer, goal)| cpu_bar("nginx", rows, peer, goal)).into();
     let cpu = between(rows, Client::Toll, Client::Wrk, per_cpu_second);
-    let throughput = between(rows, Client::TollAuto, Client::Wrk, rate);
+    let throughput = between(rows, Client::TollSpin, Client::Wrk, rate);
     let what = "nginx: requests per client CPU second, toll idle=block / wrk, worst round";
     bars.insert(1, bar(what, Goal::AtLeast(1.0), Unit::Times, lowest(&cpu)));
-    let what = "nginx: requests/s, toll idle=auto / wrk";
+    let what = "nginx: requests/s, toll idle=spin / wrk";
     bars.push(bar(what, Goal::AtLeast(0.98), Unit::Times, middle(&throughput)));
     bars
 }
@@ -139,7 +139,7 @@ fn send_instant(rows: &[Row]) -> Vec<Bar> {
 fn best_peer_over_toll(rows: &[Row]) -> Vec<f64> {
     let Some(toll) = of(rows, Client::Toll) else { return Vec::new() };
     let p99_us = |row, round| figures::send_error_p99_us(trials(row).nth(round)??);
-    let is_peer = |row: &&Row| !matches!(row.contender.client, Client::Toll | Client::TollAuto);
+    let is_peer = |row: &&Row| !matches!(row.contender.client, Client::Toll | Client::TollSpin);
     let ratio = |round| {
         let peers = rows.iter().filter(is_peer).filter_map(|row| p99_us(row, round));
         Some(lowest(&peers.collect::<Vec<_>>())? / p99_us(toll, round)?)

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -42,19 +43,35 @@ impl Programs {
 /// Where a program comes from.
 enum Source<'a> {
     Built(&'a Path),
-    Debian { package: &'static str, version_flag: &'static str },
-    Cargo { version: &'static str },
-    Go { module: &'static str, version: &'static str },
+    Debian {
+        package: &'static str,
+        version_flag: &'static str,
+    },
+    Cargo {
+        version: &'static str,
+    },
+    Go {
+        module: &'static str,
+        version: &'static str,
+    },
+    /// A module that replaces others, which `go install` refuses: built as the dependency of an empty one.
+    GoBuild {
+        module: &'static str,
+        version: &'static str,
+    },
 }
 
 fn source(client: Client, toll: &Path) -> Source<'_> {
     match client {
-        Client::Toll | Client::TollAuto => Source::Built(toll),
+        Client::Toll | Client::TollSpin => Source::Built(toll),
         Client::Wrk => Source::Debian { package: "wrk", version_flag: "-v" },
         Client::H2load => Source::Debian { package: "nghttp2-client", version_flag: "--version" },
         Client::Oha => Source::Cargo { version: "1.16.0" },
         Client::Fortio => Source::Go { module: "fortio.org/fortio", version: "1.68.0" },
         Client::Hey => Source::Go { module: "github.com/rakyll/hey", version: "0.1.4" },
+        Client::Vegeta => {
+            Source::GoBuild { module: "github.com/tsenart/vegeta/v12", version: "12.12.0" }
+        }
         Client::K6 => Source::Go { module: "go.k6.io/k6", version: "1.8.1" },
     }
 }
@@ -78,6 +95,17 @@ impl Source<'_> {
                 let mut command = Command::new("go");
                 command.arg("install").arg(format!("{module}@v{version}"));
                 command.env("GOBIN", root.join("bin"));
+                command
+            }),
+            Source::GoBuild { module, version } => cached(name, version, |root| {
+                // Where this fails, go says that there is no go.mod.
+                let _ = fs::create_dir_all(root).and_then(|()| {
+                    let text = format!("module bench\n\nrequire {module} v{version}\n");
+                    fs::write(root.join("go.mod"), text)
+                });
+                let mut command = Command::new("go");
+                command.args(["build", "-mod=mod", "-o"]).arg(root.join("bin").join(name));
+                command.arg(module).current_dir(root);
                 command
             }),
         }

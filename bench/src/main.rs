@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn naming_nothing_means_everything() {
         let all = options("toll-bench");
-        assert_eq!((all.scenarios().len(), all.clients().len()), (8, 8));
+        assert_eq!((all.scenarios().len(), all.clients().len()), (8, 9));
         let some = options("toll-bench closed stall --only wrk,toll");
         assert_eq!(some.scenarios(), [Scenario::Closed, Scenario::Stall]);
         assert_eq!(some.clients(), [Client::Wrk, Client::Toll]);

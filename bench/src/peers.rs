@@ -15,25 +15,27 @@ use crate::load::{Load, Pace, Protocol};
 pub(crate) enum Client {
     /// `toll load`, asleep when nothing is ready.
     Toll,
-    /// `toll load`, which looks again for a moment before it sleeps.
-    TollAuto,
+    /// `toll load`, which never sleeps.
+    TollSpin,
     Wrk,
     H2load,
     Fortio,
     Oha,
     Hey,
+    Vegeta,
     K6,
 }
 
 impl Client {
-    pub(crate) const ALL: [Client; 8] = [
+    pub(crate) const ALL: [Client; 9] = [
         Client::Toll,
-        Client::TollAuto,
+        Client::TollSpin,
         Client::Wrk,
         Client::H2load,
         Client::Fortio,
         Client::Oha,
         Client::Hey,
+        Client::Vegeta,
         Client::K6,
     ];
 
@@ -41,35 +43,41 @@ impl Client {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Client::Toll => "toll",
-            Client::TollAuto => "toll-auto",
+            Client::TollSpin => "toll-spin",
             Client::Wrk => "wrk",
             Client::H2load => "h2load",
             Client::Fortio => "fortio",
             Client::Oha => "oha",
             Client::Hey => "hey",
+            Client::Vegeta => "vegeta",
             Client::K6 => "k6",
         }
     }
 
     /// Whether it opens connections beyond those it begins with, when all are busy.
     pub(crate) fn can_grow(self) -> bool {
-        matches!(self, Client::Toll | Client::TollAuto | Client::K6)
+        matches!(self, Client::Toll | Client::TollSpin | Client::Vegeta | Client::K6)
     }
 
     /// The words behind the program's name; None when it cannot make such a load.
     pub(crate) fn arguments(self, load: &Load, url: &str) -> Option<Vec<String>> {
         let line = match self {
             Client::Toll => toll(load, "block"),
-            Client::TollAuto => toll(load, "auto"),
+            Client::TollSpin => toll(load, "spin"),
             Client::Wrk => wrk(load)?,
             Client::H2load => h2load(load)?,
             Client::Fortio => fortio(load)?,
             Client::Oha => oha(load),
             Client::Hey => hey(load)?,
+            Client::Vegeta => vegeta(load)?,
             Client::K6 => k6(load)?,
         };
-        // No word holds a space, URLs of 127.0.0.1 included.
-        Some(line.replace("URL", url).split_whitespace().map(str::to_owned).collect())
+        Some(words(&line.replace("URL", url)))
+    }
+
+    /// The words that have the program tell of a run that is over, when it does not tell by itself.
+    pub(crate) fn report_arguments(self) -> Option<Vec<String>> {
+        (self == Client::Vegeta).then(|| words(&format!("report -type=json {VEGETA_RESULTS}")))
     }
 }
 
@@ -79,13 +87,26 @@ impl fmt::Display for Client {
     }
 }
 
+/// No word holds a space, URLs of 127.0.0.1 included.
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
 /// Where h2load writes its latencies: its summary has no percentiles.
 pub(crate) const H2LOAD_LOG: &str = "h2load.log";
 const K6_SCRIPT: &str = "k6.js";
+const VEGETA_TARGETS: &str = "vegeta.targets";
+const VEGETA_RESULTS: &str = "vegeta.bin";
 
 /// Puts the files that command lines name into the directory in which clients run.
 pub(crate) fn lay_out(scratch: &Path) -> io::Result<()> {
     fs::write(scratch.join(K6_SCRIPT), include_str!("k6.js"))
+}
+
+/// The same for what only the files of one run say.
+pub(crate) fn lay_out_run(scratch: &Path, url: &str) -> io::Result<()> {
+    let _ = fs::remove_file(scratch.join(H2LOAD_LOG));
+    fs::write(scratch.join(VEGETA_TARGETS), format!("GET {url}\n"))
 }
 
 fn toll(load: &Load, idle: &str) -> String {
@@ -166,6 +187,19 @@ fn hey(load: &Load) -> Option<String> {
     Some(format!("-c {connections} -z {seconds}s {pace} URL"))
 }
 
+/// vegeta's closed loop is a rate of 0. It writes each result to a file, which costs it CPU time as it costs its users;
+/// it keeps no bodies. Left out over TLS, as hey is.
+fn vegeta(load: &Load) -> Option<String> {
+    if load.protocol != Protocol::Http1 {
+        return None;
+    }
+    let Load { connections, most_connections, seconds, .. } = load;
+    let rate = rate_or_zero(load);
+    let fixed = format!("attack -targets={VEGETA_TARGETS} -output={VEGETA_RESULTS} -max-body=0");
+    let workers = format!("-workers={connections} -max-workers={most_connections}");
+    Some(format!("{fixed} -rate={rate} {workers} -duration={seconds}s"))
+}
+
 /// Left out over TLS, as hey is.
 fn k6(load: &Load) -> Option<String> {
     if load.protocol != Protocol::Http1 {
@@ -214,7 +248,7 @@ mod tests {
     fn each_client_is_asked_for_the_same_closed_loop_in_its_own_words() {
         let asked = [
             (Client::Toll, "load --output json --threads 1 --idle block -z 4s -c 50 URL"),
-            (Client::TollAuto, "load --output json --threads 1 --idle auto -z 4s -c 50 URL"),
+            (Client::TollSpin, "load --output json --threads 1 --idle spin -z 4s -c 50 URL"),
             (Client::Wrk, "-t1 -c50 -d4s --latency URL"),
             (Client::H2load, "-t1 -c50 -D4 --h1 URL"),
             (
@@ -223,6 +257,11 @@ mod tests {
             ),
             (Client::Oha, "--no-tui --output-format json -c 50 -z 4s URL"),
             (Client::Hey, "-c 50 -z 4s URL"),
+            (
+                Client::Vegeta,
+                "attack -targets=vegeta.targets -output=vegeta.bin -max-body=0 -rate=0 -workers=50 -max-workers=50 \
+                 -duration=4s",
+            ),
             (
                 Client::K6,
                 "run --quiet --no-usage-report --log-output none -e TARGET=URL -e CONNECTIONS=50 \

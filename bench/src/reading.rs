@@ -11,7 +11,7 @@ use crate::peers::Client;
 /// What a client says of its own run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Reading {
-    /// Successful answers that it counted: status 2xx (wrk: 2xx and 3xx, hey, fortio and oha: 200).
+    /// Successful answers that it counted: status 2xx (wrk: 2xx and 3xx, hey, fortio, oha and vegeta: 200).
     pub(crate) requests: f64,
     /// Answers per second, by its own clock.
     pub(crate) per_second: f64,
@@ -45,17 +45,19 @@ pub(crate) struct SendLag {
 
 const SECONDS: f64 = 1e-3;
 const MICROSECONDS: f64 = 1e3;
+const NANOSECONDS: f64 = 1e6;
 
 /// Reads a client's standard output; `log` is h2load's, empty when it wrote none. None when it is not as
 /// expected.
 pub(crate) fn read(client: Client, stdout: &str, log: &str) -> Option<Reading> {
     match client {
-        Client::Toll | Client::TollAuto => toll(stdout),
+        Client::Toll | Client::TollSpin => toll(stdout),
         Client::Wrk => wrk(stdout),
         Client::H2load => h2load(stdout, log),
         Client::Fortio => fortio(stdout),
         Client::Oha => oha(stdout),
         Client::Hey => hey(stdout),
+        Client::Vegeta => vegeta(stdout),
         Client::K6 => k6(stdout),
     }
 }
@@ -186,6 +188,24 @@ fn hey(stdout: &str) -> Option<Reading> {
         requests: number_after(stdout, "[200]")?,
         per_second: number_after(stdout, "Requests/sec:")?,
         latency: Latency::scaled([seconds("50% in"), seconds("99% in"), None], SECONDS),
+        send_lag: None,
+    })
+}
+
+/// What `vegeta report -type=json` prints; times in nanoseconds.
+fn vegeta(stdout: &str) -> Option<Reading> {
+    #[derive(Deserialize)]
+    struct Output {
+        latencies: BTreeMap<String, f64>,
+        throughput: f64,
+        status_codes: BTreeMap<String, f64>,
+    }
+    let output = json::<Output>(stdout)?;
+    let ns = |name| output.latencies.get(name).copied();
+    Some(Reading {
+        requests: *output.status_codes.get("200")?,
+        per_second: output.throughput,
+        latency: Latency::scaled([ns("50th"), ns("99th"), None], NANOSECONDS),
         send_lag: None,
     })
 }

@@ -11,7 +11,7 @@ use crate::load::{Load, Protocol};
 use crate::machine::{self, CpuTicks, Disturbance, Pins};
 use crate::measure::{Run, Stopwatch};
 use crate::nginx::Nginx;
-use crate::peers::H2LOAD_LOG;
+use crate::peers::{self, H2LOAD_LOG};
 use crate::reading::{self, Reading};
 use crate::responder::{Conduct, Responder, Served};
 use crate::scenario::{Contender, Effort, Scenario, Server};
@@ -157,9 +157,13 @@ impl Runner<'_> {
         let arguments = by.client.arguments(&by.load, url);
         let arguments = arguments.expect("only clients that can make the load have trials");
         let limit = Duration::from_secs(u64::from(2 * by.load.seconds + 20));
-        let _ = fs::remove_file(self.scratch.join(H2LOAD_LOG));
+        peers::lay_out_run(self.scratch, url)?;
         let stopwatch = Stopwatch { pins: self.pins, scratch: self.scratch };
-        Ok(stopwatch.run(&program.path, &arguments, limit)?)
+        let mut run = stopwatch.run(&program.path, &arguments, limit)?;
+        if let Some(arguments) = by.client.report_arguments() {
+            run.stdout = stopwatch.run(&program.path, &arguments, limit)?.stdout;
+        }
+        Ok(run)
     }
 
     fn log(&self) -> String {
@@ -207,7 +211,7 @@ mod tests {
 
     use super::*;
     use crate::install::Program;
-    use crate::peers::{self, Client};
+    use crate::peers::Client;
 
     fn contender(client: Client) -> Contender {
         let contenders = Scenario::Open.contenders(&Effort::quick());

@@ -167,7 +167,7 @@ impl Scenario {
             Scenario::Closed | Scenario::Nginx | Scenario::Tls | Scenario::Http2 => &[
                 table::PER_CPU_SECOND,
                 table::TOLL_RATIO,
-                table::TOLL_AUTO_RATIO,
+                table::TOLL_SPIN_RATIO,
                 table::RATE,
                 table::RATE_TO_WRK,
                 table::CORE_SHARE,
@@ -211,7 +211,7 @@ fn stall(effort: &Effort) -> Vec<Contender> {
         seconds: effort.stall_seconds,
         ..CLOSED
     };
-    let clients = Client::ALL.iter().filter(|client| **client != Client::TollAuto);
+    let clients = Client::ALL.iter().filter(|client| **client != Client::TollSpin);
     clients
         .flat_map(|client| {
             let fixed = Contender { client: *client, load, note: "" };
@@ -243,7 +243,7 @@ mod tests {
         };
         assert_eq!(planned(Scenario::Lag), 2 * 4 * 5);
         assert_eq!(planned(Scenario::Steady), (5 + 20) * 5);
-        assert_eq!(planned(Scenario::Stall), 9 * (2 + 10) * 5);
+        assert_eq!(planned(Scenario::Stall), 11 * (2 + 10) * 5);
     }
 
     #[test]
@@ -256,6 +256,6 @@ mod tests {
         let contenders = Scenario::Stall.contenders(&Effort::quick());
         let twice: Vec<_> =
             contenders.iter().filter(|c| !c.note.is_empty()).map(|c| c.client).collect();
-        assert_eq!(twice, [Client::Toll, Client::K6]);
+        assert_eq!(twice, [Client::Toll, Client::Vegeta, Client::K6]);
     }
 }

@@ -26,10 +26,10 @@ pub(crate) const TOLL_RATIO: Column = Column {
     heading: "toll / this",
     cell: |row, rows| Some(spread(&ratios(of(rows, Client::Toll)?, row, per_cpu_second), ratio)),
 };
-pub(crate) const TOLL_AUTO_RATIO: Column = Column {
-    heading: "toll-auto / this",
+pub(crate) const TOLL_SPIN_RATIO: Column = Column {
+    heading: "toll-spin / this",
     cell: |row, rows| {
-        Some(spread(&ratios(of(rows, Client::TollAuto)?, row, per_cpu_second), ratio))
+        Some(spread(&ratios(of(rows, Client::TollSpin)?, row, per_cpu_second), ratio))
     },
 };
 pub(crate) const RATE: Column =
@@ -213,12 +213,12 @@ mod tests {
 
     #[test]
     fn both_configurations_of_toll_are_compared_with_every_client() {
-        let requests = [(Client::Toll, 300.0), (Client::TollAuto, 150.0), (Client::Wrk, 100.0)];
+        let requests = [(Client::Toll, 300.0), (Client::TollSpin, 150.0), (Client::Wrk, 100.0)];
         let rows = requests.map(|(client, n)| row(client, Outcome::Trials(vec![trial(n, 1.0)])));
         let table = table(rows.into());
-        assert!(table.contains("| toll / this | toll-auto / this |"), "{table}");
+        assert!(table.contains("| toll / this | toll-spin / this |"), "{table}");
         assert!(line_of(&table, "toll").contains("| 300 | 1.00 | 0.50 |"), "{table}");
-        assert!(line_of(&table, "toll-auto").contains("| 150 | 2.00 | 1.00 |"), "{table}");
+        assert!(line_of(&table, "toll-spin").contains("| 150 | 2.00 | 1.00 |"), "{table}");
         assert!(line_of(&table, "wrk").contains("| 100 | 3.00 | 1.50 |"), "{table}");
     }
 

@@ -62,7 +62,7 @@ fn a_bar_whose_peer_did_not_run_is_not_measured_and_its_neighbour_is() {
             .verdict(),
         "not measured"
     );
-    assert_eq!(bar_of(&run, "requests/s, toll idle=auto / wrk").verdict(), "not measured");
+    assert_eq!(bar_of(&run, "requests/s, toll idle=spin / wrk").verdict(), "not measured");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn cpu_bars_take_the_blocking_toll_and_medians_of_ratios() {
     let per_round = [270.0, 135.0, 139.0, 100.0, 136.0];
     let run = [results(Scenario::Closed, |by, round| match by.client {
         Client::Toll => plain(per_round[round]),
-        Client::TollAuto => plain(1e6),
+        Client::TollSpin => plain(1e6),
         _ => plain(100.0),
     })];
     let what =
@@ -91,7 +91,7 @@ fn at_nginx_cpu_time_is_claimed_for_one_configuration_and_throughput_for_the_oth
     let run = [results(Scenario::Nginx, |by, round| match by.client {
         Client::Toll if round == 3 => plain(99.0),
         Client::Toll => Trial { cpu_s: 0.5, ..plain(90.0) },
-        Client::TollAuto => Trial { cpu_s: 9.0, ..plain(98.5) },
+        Client::TollSpin => Trial { cpu_s: 9.0, ..plain(98.5) },
         _ => plain(100.0),
     })];
     let cpu = "nginx: requests per client CPU second, toll idle=block / wrk";
@@ -99,14 +99,14 @@ fn at_nginx_cpu_time_is_claimed_for_one_configuration_and_throughput_for_the_oth
         bars(&run).into_iter().filter(|bar| bar.what.starts_with(cpu)).collect();
     let judged = cpu_bars.iter().map(|bar| (bar.measured.unwrap(), bar.verdict()));
     assert_eq!(judged.collect::<Vec<_>>(), [(1.8, "met"), (0.99, "**not met**")]);
-    assert_measured(&run, "nginx: requests/s, toll idle=auto / wrk", 0.985, "met");
+    assert_measured(&run, "nginx: requests/s, toll idle=spin / wrk", 0.985, "met");
 }
 
 #[test]
 fn sends_are_compared_with_the_peer_that_was_best_in_each_round() {
     let run = [results(Scenario::Open, |by, round| match (by.client, round) {
         (Client::Toll, _) => exact(50.0, 5_000.0),
-        (Client::TollAuto, _) => exact(1.0, 5_000.0),
+        (Client::TollSpin, _) => exact(1.0, 5_000.0),
         (Client::Oha, 0 | 1) | (Client::K6, 2) => exact(450.0, 5_000.0),
         _ => exact(900.0, 5_000.0),
     })];

@@ -133,6 +133,17 @@ fn histogram(values_ns: &[u64]) -> Histogram {
 }
 
 #[test]
+fn vegeta_is_read() {
+    let expected = Reading {
+        requests: 13_875.0,
+        per_second: 13855.793431684042,
+        latency: latency(0.283525, 5.448961),
+        send_lag: None,
+    };
+    assert_reads(Client::Vegeta, include_str!("fixtures/vegeta.json"), "", expected);
+}
+
+#[test]
 fn output_that_is_something_else_is_not_read() {
     for client in Client::ALL {
         assert_eq!(read(client, "error: connection refused\n", ""), None, "{client}");

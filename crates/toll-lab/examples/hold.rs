@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toll_lab::{
-    BuiltIn, DataPlane, Deployment, Isolation, Lab, LocalOptions, Postgres, Program, Runtime,
-    Service,
+    BuiltIn, DataPlane, Deployment, Isolation, Lab, LocalOptions, Planted, Postgres, Program,
+    Runtime, Service,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         interrupt: Arc::default(),
     })?;
     let mut environment = lab.up(&deployment(postgres.is_some()), &folder.join("logs"))?;
-    let _load = environment.start_load(b"")?;
+    let _engine = environment.start_engine()?;
     writeln!(std::io::stdout(), "up")?;
     std::thread::sleep(Duration::from_secs(600));
     Ok(environment.down()?)
@@ -73,6 +73,7 @@ fn service(name: &str, port: u16, calls: &[&str]) -> Service {
         relay: false,
         queries: None,
         stall: None,
+        planted: Planted::default(),
     };
     Service {
         external: None,

@@ -32,6 +32,12 @@ impl Deployment {
         self.services.iter().find(|service| service.name == name)
     }
 
+    /// Whether a port that the study names is more than a wish: a program of the user's own has it, and those of the
+    /// services around it, wherever its author wrote them down.
+    pub(crate) fn has_fixed_ports(&self) -> bool {
+        self.services.iter().any(|service| matches!(service.program, Program::Command(_)))
+    }
+
     /// The services that call `callee`.
     pub(crate) fn callers_of(&self, callee: &str) -> impl Iterator<Item = &Service> {
         self.services.iter().filter(move |s| s.calls.iter().any(|name| name == callee))
@@ -297,6 +303,9 @@ pub struct BuiltIn {
     pub queries: Option<Queries>,
     /// A known-answer fault: the service stops answering at regular times.
     pub stall: Option<Stall>,
+    /// Effects of known size, to be found again.
+    #[serde(default, skip_serializing_if = "Planted::is_nothing")]
+    pub planted: Planted,
 }
 
 /// What the built-in service is written in. Both play the same node from the same configuration.
@@ -330,6 +339,35 @@ pub struct Stall {
     pub every: Duration,
     /// Length of the stall at the start of each period.
     pub lasting: Duration,
+}
+
+/// Effects of known size that the native built-in service bears on each request; nothing by default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Planted {
+    /// Rounds of computing: a count, not a time.
+    pub iterations: u64,
+    /// Time without computing; whole microseconds.
+    pub sleep: Duration,
+    /// Requests that wait.
+    pub late: Option<Late>,
+    /// Memory that is written once and kept, bytes.
+    pub ballast_bytes: u64,
+}
+
+impl Planted {
+    /// Whether it changes nothing.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One of so many requests waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Late {
+    /// Of how many requests one is late, at least one.
+    pub one_in: u32,
+    /// By how much; whole milliseconds.
+    pub by: Duration,
 }
 
 /// What stands in the application's path.

@@ -1,10 +1,10 @@
-//! A deployment that runs: where it answers, what it uses, which way its traffic takes, and its load.
+//! A deployment that runs: where it answers, what it uses, which way its traffic takes, and what loads it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::fake::{FakeEnvironment, FakeLoad};
-use crate::local::{LocalEnvironment, LocalLoad};
+use crate::fake::{FakeEngine, FakeEnvironment};
+use crate::local::{LocalEngine, LocalEnvironment};
 use crate::{LabError, Proof, Sample, Traffic};
 
 /// A deployment that runs. Dropping it takes it down; [`Environment::down`] also tells whether that worked.
@@ -52,8 +52,15 @@ impl Environment {
         }
     }
 
-    /// The counters of all components and of the host, now, and after them what the pods' endpoints tell: for
-    /// the ends of a window. Waits for the endpoints, at most 1.5 s.
+    /// The counters of all components and of the host, now. Costs no component anything: for the ends of a slice.
+    pub fn sample_counters(&mut self) -> Sample {
+        match &mut self.0 {
+            Kind::Local(environment) => environment.sample_counters(),
+            Kind::Fake(environment) => environment.sample_counters(),
+        }
+    }
+
+    /// The same, and after the counters what the pods' endpoints tell. Waits for the endpoints, at most 1.5 s.
     pub fn sample(&mut self) -> Sample {
         match &mut self.0 {
             Kind::Local(environment) => environment.sample(),
@@ -61,8 +68,8 @@ impl Environment {
         }
     }
 
-    /// The same without waiting, for samples that come often: endpoints are asked at most once a second, and the
-    /// next sample has what they told.
+    /// The same without waiting, for samples that come often: endpoints are asked at most once a second, after the
+    /// counters, and the next sample has what they told.
     pub fn sample_in_passing(&mut self) -> Sample {
         match &mut self.0 {
             Kind::Local(environment) => environment.sample_in_passing(),
@@ -70,22 +77,24 @@ impl Environment {
         }
     }
 
-    /// Starts the load program in the load's pod. One at a time: a second takes the first's counters over.
+    /// Starts the load program in the load's pod, which carries plan after plan. One at a time: a second takes the
+    /// first's counters over.
     ///
     /// # Errors
-    /// When it cannot be started or does not take the plan.
-    pub fn start_load(&mut self, plan_json: &[u8]) -> Result<LoadProcess, LabError> {
+    /// When it cannot be started.
+    pub fn start_engine(&mut self) -> Result<LoadEngine, LabError> {
         match &mut self.0 {
             Kind::Local(environment) => {
-                environment.start_load(plan_json).map(|load| LoadProcess(Load::Local(load)))
+                environment.start_engine().map(|engine| LoadEngine(Engine::Local(engine)))
             }
             Kind::Fake(environment) => {
-                Ok(LoadProcess(Load::Fake(environment.start_load(plan_json))))
+                Ok(LoadEngine(Engine::Fake(Box::new(environment.start_engine()))))
             }
         }
     }
 
-    /// Probes the path and reads the data plane's counters. Nothing may be under load meanwhile.
+    /// Probes the path and reads the data plane's counters. This environment may not be under load meanwhile, and
+    /// connections that the load keeps stay open. Minutes and many loads later the proof is as good.
     ///
     /// # Errors
     /// When a probe or a counter gives no result.
@@ -101,7 +110,7 @@ impl Environment {
 
     /// Reads the counters and probes again, and judges whether `traffic`, sent since [`Self::open_proof`], all
     /// took the path of the variant and nothing else came, and whether the database holds just the writes that
-    /// were acknowledged. Nothing may be under load meanwhile.
+    /// were acknowledged. This environment may not be under load meanwhile.
     ///
     /// # Errors
     /// When the proof is not open, the user wants to leave, or a counter gives no result. A wrong path is not an error but a claim
@@ -136,14 +145,14 @@ impl Environment {
     }
 }
 
-/// A load program that runs. Dropping it does not end it: the environment does.
+/// A load program that runs. Dropping it tells it that there are no more plans; the environment ends it.
 #[derive(Debug)]
-pub struct LoadProcess(Load);
+pub struct LoadEngine(Engine);
 
 #[derive(Debug)]
-enum Load {
-    Local(LocalLoad),
-    Fake(FakeLoad),
+enum Engine {
+    Local(LocalEngine),
+    Fake(Box<FakeEngine>),
 }
 
 /// What the load program said.
@@ -157,20 +166,46 @@ pub enum NextLine {
     Ended(Result<(), LabError>),
 }
 
-impl LoadProcess {
+impl LoadEngine {
+    /// Hands it a plan, JSON, which it carries out as soon as it has read it. The events of a plan end with a line
+    /// `{"event":"report",...}`. A program that has ended is told of by [`Self::next_line`].
+    ///
+    /// # Errors
+    /// When its pipe fails.
+    pub fn send(&mut self, plan_json: &[u8]) -> Result<(), LabError> {
+        match &mut self.0 {
+            Engine::Local(engine) => engine.send(plan_json),
+            Engine::Fake(engine) => {
+                engine.send(plan_json);
+                Ok(())
+            }
+        }
+    }
+
     /// The next line, waiting up to `wait` for it.
     pub fn next_line(&mut self, wait: Duration) -> NextLine {
         match &mut self.0 {
-            Load::Local(load) => load.next_line(wait),
-            Load::Fake(load) => load.next_line(),
+            Engine::Local(engine) => engine.next_line(wait),
+            Engine::Fake(engine) => engine.next_line(),
         }
     }
 
     /// Ends it at once.
     pub fn kill(&mut self) {
         match &mut self.0 {
-            Load::Local(load) => load.kill(),
-            Load::Fake(load) => load.kill(),
+            Engine::Local(engine) => engine.kill(),
+            Engine::Fake(engine) => engine.kill(),
+        }
+    }
+
+    /// Tells it that there are no more plans, and waits for its end, at most 10 s. Lines not yet read are lost.
+    ///
+    /// # Errors
+    /// When it goes on, or its status is not 0.
+    pub fn end(self) -> Result<(), LabError> {
+        match self.0 {
+            Engine::Local(engine) => engine.end(),
+            Engine::Fake(_) => Ok(()),
         }
     }
 }

@@ -71,7 +71,7 @@ pub enum LabError {
     /// A deployment names a service that it does not have.
     #[error("there is no service `{0}`")]
     UnknownService(String),
-    /// With loopback isolation services use the ports of the host.
+    /// With loopback isolation programs of the user's own use the ports of the host.
     #[error("port {port} of service `{service}` is taken{}", .holder.as_ref().map_or(String::new(), |h| format!(" by {h}")))]
     PortInUse {
         /// The port.
@@ -232,6 +232,14 @@ pub enum LabError {
         /// The last lines that it wrote to stderr.
         log: Vec<String>,
     },
+    /// The load program goes on though there are no more plans.
+    #[error("the load program did not end within {waited_s} s after its last plan{}", log_words(.log))]
+    LoadStuck {
+        /// How long the lab waited.
+        waited_s: u64,
+        /// The last lines that it wrote to stderr.
+        log: Vec<String>,
+    },
     /// Sidecars, identities, counters.
     #[error(transparent)]
     DataPlane(#[from] Box<DataPlaneFailure>),
@@ -305,11 +313,9 @@ impl LabError {
                 "run `toll doctor`: it says which PostgreSQL this is; set POSTGRES to another one"
             }
             Self::WorkDirClosed(_) => "set TMPDIR to a folder that every user can enter, as /tmp",
-            Self::Crashed { .. } => {
-                "the whole log is in the run's directory, under trials/*/logs, bring-ups/ or knee/"
-            }
+            Self::Crashed { .. } => "the whole log is in the run's directory",
             Self::NotReady { .. } => {
-                "it must listen on the port that the study gives it, on all addresses; the whole log is in the run's directory, under trials/*/logs, bring-ups/ or knee/"
+                "it must listen on the port that the study gives it, on all addresses; the whole log is in the run's directory"
             }
             Self::Start { .. } => "check that the program is there and may be run by you",
             Self::Left(_) => "run `toll clean`",
@@ -325,7 +331,8 @@ impl LabError {
             | Self::Probe { .. }
             | Self::Interrupted
             | Self::ProofNotOpen
-            | Self::LoadPipe { .. } => return None,
+            | Self::LoadPipe { .. }
+            | Self::LoadStuck { .. } => return None,
         };
         Some(text.to_owned())
     }

@@ -1,13 +1,14 @@
 //! A lab without processes, for end-to-end tests of what uses a lab.
 //!
 //! A script says for each deployment and load plan which lines the load prints and what each component uses.
-//! CPU counters rise with the lines that have been read, and each sample is one second after the last, so
-//! that the same script always gives the same run. What was asked of the lab can be read afterwards.
+//! CPU counters rise with the lines that have been read, and each sample is one second after the last of any
+//! environment, so that the same script always gives the same run. All environments of a lab are on one machine,
+//! which is as busy as their components. What was asked of the lab can be read afterwards.
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::environment::NextLine;
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
     Proof, Reading, Rendered, Sample, Traffic,
 };
 
-/// One load as the script wants it.
+/// One plan of a load as the script wants it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FakeLoadScript {
     /// What the load program prints.
@@ -29,7 +30,9 @@ pub struct FakeLoadScript {
 pub enum FakeCall {
     /// The variant of that name was to come up.
     Up(String),
-    /// A load was started.
+    /// A load program was started.
+    Engine,
+    /// A plan was sent to one.
     Load,
     /// A proof was opened.
     OpenProof,
@@ -52,15 +55,84 @@ pub struct FakeLab {
     script: Arc<Script>,
     telling: Arc<Telling>,
     proof: Proof,
-    /// Number of the load, from 1, in which a component ends by itself.
+    /// Number of the plan, from 1, in which a component ends by itself.
     crash_in: Option<usize>,
-    /// Number of the load, from 1, from which on the user does not wait for proofs.
+    /// Number of the plan, from 1, from which on the user does not wait for proofs.
     interrupt_after: Option<usize>,
     calls: Arc<Mutex<Vec<FakeCall>>>,
+    machine: Arc<Machine>,
+}
+
+/// What all environments of a lab share.
+#[derive(Debug, Default)]
+struct Machine {
+    samples: AtomicU64,
+    /// Of all that have ever been up: the time that a machine was busy never falls.
+    environments: Mutex<Vec<Arc<Mutex<Usage>>>>,
+}
+
+impl Machine {
+    fn busy_ns(&self) -> u64 {
+        locked(&self.environments).iter().map(|usage| locked(usage).busy_ns()).sum()
+    }
+}
+
+/// What one environment is asked to do, and what it has used for it.
+#[derive(Debug, Default)]
+struct Usage {
+    /// Component, CPU time, memory.
+    components: Vec<(Component, u64, u64)>,
+    /// Plans whose lines have not all been read, and how many were.
+    plans: VecDeque<(FakeLoadScript, u64)>,
+    has_crashed: bool,
+}
+
+impl Usage {
+    fn busy_ns(&self) -> u64 {
+        self.components.iter().map(|(_, cpu, _)| cpu).sum()
+    }
+
+    /// The CPU time and the memory of a component.
+    fn of(&mut self, component: &Component) -> (&mut u64, &mut u64) {
+        let known = self.components.iter().position(|(known, ..)| known == component);
+        let place = known.unwrap_or_else(|| {
+            self.components.push((component.clone(), 0, 0));
+            self.components.len() - 1
+        });
+        let (_, cpu, memory) = &mut self.components[place];
+        (cpu, memory)
+    }
+
+    fn take(&mut self, plan: FakeLoadScript) {
+        for (component, _, memory) in &plan.usage {
+            *self.of(component).1 = *memory;
+        }
+        if !plan.lines.is_empty() {
+            self.plans.push_back((plan, 0));
+        }
+    }
+
+    /// The next line, and what it costs.
+    fn next_line(&mut self) -> Option<String> {
+        let (plan, given) = self.plans.pop_front()?;
+        let line = plan.lines[given as usize].clone();
+        let (given, total) = (given + 1, plan.lines.len() as u64);
+        for (component, cpu, _) in &plan.usage {
+            *self.of(component).0 += cpu * given / total - cpu * (given - 1) / total;
+        }
+        if given < total {
+            self.plans.push_front((plan, given));
+        }
+        Some(line)
+    }
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl FakeLab {
-    /// A lab in which each load goes as `script` says and each proof is `proof`.
+    /// A lab in which each plan goes as `script` says and each proof is `proof`.
     pub fn new(
         proof: Proof,
         script: impl Fn(&Deployment, &[u8]) -> FakeLoadScript + Send + Sync + 'static,
@@ -73,6 +145,7 @@ impl FakeLab {
             crash_in: None,
             interrupt_after: None,
             calls: Arc::default(),
+            machine: Arc::default(),
         }
     }
 
@@ -85,23 +158,23 @@ impl FakeLab {
         Self { telling: Arc::new(telling), ..self }
     }
 
-    /// The same, but in its load number `load`, from 1, a component ends by itself.
+    /// The same, but in its plan number `load`, from 1, a component ends by itself.
     pub fn crashing_in(self, load: usize) -> Self {
         Self { crash_in: Some(load), ..self }
     }
 
-    /// The same, but the first proof that is closed after its load number `load`, from 1, is interrupted.
+    /// The same, but the first proof that is closed after its plan number `load`, from 1, is interrupted.
     pub fn interrupted_after(self, load: usize) -> Self {
         Self { interrupt_after: Some(load), ..self }
     }
 
     /// What has been asked of this lab and its clones, in order.
     pub fn calls(&self) -> Vec<FakeCall> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        locked(&self.calls).clone()
     }
 
     fn note(&self, call: FakeCall) {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+        locked(&self.calls).push(call);
     }
 
     fn loads(&self) -> usize {
@@ -114,15 +187,9 @@ impl FakeLab {
 
     pub(crate) fn up(&self, deployment: &Deployment) -> FakeEnvironment {
         self.note(FakeCall::Up(deployment.name.clone()));
-        FakeEnvironment {
-            lab: self.clone(),
-            deployment: deployment.clone(),
-            load: FakeLoad::default(),
-            used: Vec::new(),
-            samples: 0,
-            has_crashed: false,
-            is_down: false,
-        }
+        let usage = Arc::default();
+        locked(&self.machine.environments).push(Arc::clone(&usage));
+        FakeEnvironment { lab: self.clone(), deployment: deployment.clone(), usage, is_down: false }
     }
 }
 
@@ -137,11 +204,7 @@ impl fmt::Debug for FakeLab {
 pub(crate) struct FakeEnvironment {
     lab: FakeLab,
     deployment: Deployment,
-    load: FakeLoad,
-    /// Component, CPU time before the load under way, CPU time of that load, memory.
-    used: Vec<(Component, u64, u64, u64)>,
-    samples: u64,
-    has_crashed: bool,
+    usage: Arc<Mutex<Usage>>,
     is_down: bool,
 }
 
@@ -157,49 +220,38 @@ impl FakeEnvironment {
         entry.tls.then(|| "the edge's authority".to_owned())
     }
 
-    pub(crate) fn start_load(&mut self, plan: &[u8]) -> FakeLoad {
-        self.lab.note(FakeCall::Load);
-        self.has_crashed |= self.lab.crash_in == Some(self.lab.loads());
-        let script = (self.lab.script)(&self.deployment, plan);
-        for (component, cpu, memory) in script.usage {
-            match self.used.iter_mut().find(|(known, ..)| *known == component) {
-                Some(entry) => *entry = (component, entry.1 + entry.2, cpu, memory),
-                None => self.used.push((component, 0, cpu, memory)),
-            }
-        }
-        self.load = FakeLoad {
-            total: script.lines.len(),
-            lines: script.lines.into(),
-            given: Arc::default(),
-        };
-        self.load.clone()
+    pub(crate) fn start_engine(&self) -> FakeEngine {
+        self.lab.note(FakeCall::Engine);
+        let (lab, deployment) = (self.lab.clone(), self.deployment.clone());
+        FakeEngine { lab, deployment, usage: Arc::clone(&self.usage) }
     }
 
     pub(crate) fn sample(&mut self) -> Sample {
-        const SECOND: u64 = 1_000_000_000;
-        self.samples += 1;
-        let components: Vec<_> = self.used.iter().map(|used| self.component(used)).collect();
-        let busy_ns = components.iter().map(|c| value(&c.cpu_ns)).sum();
-        let at_ns = self.samples * SECOND;
-        Sample {
-            at_ns,
-            took_ns: 0,
-            components,
-            host: HostSample { busy_ns, steal_ns: 0, runnable: 1 },
-            metrics: (self.lab.telling)(&self.deployment, at_ns),
-        }
+        let mut sample = self.sample_counters();
+        sample.metrics = (self.lab.telling)(&self.deployment, sample.at_ns);
+        sample
     }
 
-    fn component(&self, used: &(Component, u64, u64, u64)) -> ComponentSample {
-        let (component, before, during, memory) = used;
-        ComponentSample {
+    pub(crate) fn sample_counters(&mut self) -> Sample {
+        const SECOND: u64 = 1_000_000_000;
+        let machine = &self.lab.machine;
+        let component = |(component, cpu, memory): &(Component, u64, u64)| ComponentSample {
             component: component.clone(),
-            cpu_ns: Reading::Value(before + self.load.share_of(*during)),
+            cpu_ns: Reading::Value(*cpu),
             memory: MemorySample {
                 current: Reading::Value(*memory),
                 anonymous: Reading::Value(*memory),
                 peak: Reading::Value(*memory),
             },
+        };
+        // The machine looks at it, too.
+        let components = locked(&self.usage).components.iter().map(component).collect();
+        Sample {
+            at_ns: (machine.samples.fetch_add(1, Ordering::Relaxed) + 1) * SECOND,
+            took_ns: 0,
+            components,
+            host: HostSample { busy_ns: machine.busy_ns(), steal_ns: 0, runnable: 1 },
+            metrics: Vec::new(),
         }
     }
 
@@ -217,7 +269,7 @@ impl FakeEnvironment {
 
     /// Once a component has ended, it stays so.
     pub(crate) fn crashed(&self) -> Option<LabError> {
-        self.has_crashed.then(|| LabError::Crashed {
+        locked(&self.usage).has_crashed.then(|| LabError::Crashed {
             component: "postgres".to_owned(),
             ending: Ending::Status(9),
             log: vec!["the last words".to_owned()],
@@ -238,40 +290,30 @@ impl Drop for FakeEnvironment {
     }
 }
 
-fn value(reading: &Reading<u64>) -> u64 {
-    match reading {
-        Reading::Value(value) => *value,
-        Reading::Missing(_) => 0,
+/// The load program of a fake environment.
+#[derive(Debug)]
+pub(crate) struct FakeEngine {
+    lab: FakeLab,
+    deployment: Deployment,
+    usage: Arc<Mutex<Usage>>,
+}
+
+impl FakeEngine {
+    pub(crate) fn send(&mut self, plan: &[u8]) {
+        self.lab.note(FakeCall::Load);
+        let script = (self.lab.script)(&self.deployment, plan);
+        let mut usage = locked(&self.usage);
+        usage.has_crashed |= self.lab.crash_in == Some(self.lab.loads());
+        usage.take(script);
     }
-}
 
-/// The load of a fake lab.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct FakeLoad {
-    lines: VecDeque<String>,
-    total: usize,
-    /// Lines that have been read; the environment reads it too.
-    given: Arc<AtomicUsize>,
-}
-
-impl FakeLoad {
+    /// Where there is nothing more to say it has ended: nobody could wait for more.
     pub(crate) fn next_line(&mut self) -> NextLine {
-        match self.lines.pop_front() {
-            Some(line) => {
-                self.given.fetch_add(1, Ordering::Relaxed);
-                NextLine::Line(line)
-            }
-            None => NextLine::Ended(Ok(())),
-        }
+        locked(&self.usage).next_line().map_or(NextLine::Ended(Ok(())), NextLine::Line)
     }
 
     pub(crate) fn kill(&mut self) {
-        self.lines.clear();
-    }
-
-    fn share_of(&self, whole: u64) -> u64 {
-        let given = self.given.load(Ordering::Relaxed) as u64;
-        if self.total == 0 { 0 } else { whole * given / self.total as u64 }
+        locked(&self.usage).plans.clear();
     }
 }
 
@@ -297,21 +339,53 @@ mod tests {
         Lab::Fake(lab.clone()).up(&fixture::chain(), Path::new("unused")).unwrap()
     }
 
+    fn value(reading: &Reading<u64>) -> u64 {
+        match reading {
+            Reading::Value(value) => *value,
+            Reading::Missing(why) => panic!("{why}"),
+        }
+    }
+
     fn server_cpu(environment: &mut Environment) -> u64 {
-        value(&environment.sample().components[0].cpu_ns)
+        environment.sample_counters().components.first().map_or(0, |server| value(&server.cpu_ns))
     }
 
     #[test]
-    fn cpu_counters_rise_with_the_lines_read_and_never_fall() {
+    fn cpu_counters_rise_with_the_lines_read_of_plan_after_plan_and_never_fall() {
         let mut environment = up(&fake());
+        let mut engine = environment.start_engine().unwrap();
         for expected in [[0, 500, 1000], [1000, 1500, 2000]] {
-            let mut load = environment.start_load(b"{}").unwrap();
+            engine.send(b"{}").unwrap();
             let mut seen = vec![server_cpu(&mut environment)];
-            while let NextLine::Line(_) = load.next_line(Duration::ZERO) {
+            while let NextLine::Line(_) = engine.next_line(Duration::ZERO) {
                 seen.push(server_cpu(&mut environment));
             }
             assert_eq!(seen, expected);
         }
+        engine.end().unwrap();
+    }
+
+    #[test]
+    fn environments_side_by_side_share_a_clock_and_a_machine_and_not_their_loads() {
+        let lab = fake();
+        let mut arms = [(); 2].map(|()| up(&lab));
+        let mut engines = arms.each_mut().map(|arm| arm.start_engine().unwrap());
+        engines.iter_mut().for_each(|engine| engine.send(b"{}").unwrap());
+        for engine in [0, 1, 1] {
+            assert!(matches!(engines[engine].next_line(Duration::ZERO), NextLine::Line(_)));
+        }
+        let samples = arms.each_mut().map(Environment::sample);
+        assert_eq!(samples.each_ref().map(|sample| sample.at_ns), [1_000_000_000, 2_000_000_000]);
+        assert_eq!(
+            samples.each_ref().map(|sample| value(&sample.components[0].cpu_ns)),
+            [500, 1000]
+        );
+        assert_eq!(samples.each_ref().map(|sample| sample.host.busy_ns), [1500; 2]);
+        // What was used stays used.
+        let [first, second] = arms;
+        first.down().unwrap();
+        let mut second = second;
+        assert_eq!(second.sample().host.busy_ns, 1500);
     }
 
     #[test]
@@ -343,8 +417,9 @@ mod tests {
     fn a_component_that_has_crashed_stays_so_until_another_environment_is_up() {
         let lab = fake().crashing_in(2);
         let mut environment = up(&lab);
+        let mut engine = environment.start_engine().unwrap();
         let crashed = [(); 3].map(|()| {
-            environment.start_load(b"{}").unwrap();
+            engine.send(b"{}").unwrap();
             environment.crashed().is_some()
         });
         assert_eq!(crashed, [false, true, true]);

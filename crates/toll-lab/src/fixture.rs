@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::deployment::{
-    BuiltIn, DataPlane, Deployment, Egress, Metrics, Mtls, Petclinic, PetclinicPart, Program,
-    Runtime, Service, SidecarProxy,
+    BuiltIn, DataPlane, Deployment, Egress, Metrics, Mtls, Petclinic, PetclinicPart, Planted,
+    Program, Runtime, Service, SidecarProxy,
 };
 
 /// `client:9000` calls `server:9999`; no data plane.
@@ -37,6 +37,7 @@ fn service(name: &str, port: u16, calls: &[&str]) -> Service {
         relay: false,
         queries: None,
         stall: None,
+        planted: Planted::default(),
     };
     Service {
         external: None,

@@ -18,7 +18,7 @@ pub struct LocalOptions {
     pub isolation: Option<Isolation>,
     /// The built-in service's program and first arguments; it takes `--config FILE` and `probe ...`.
     pub service: Vec<OsString>,
-    /// The load program and its arguments: a JSON plan on stdin, JSON lines on stdout.
+    /// The load program and its arguments: JSON plans on stdin, a line each, and JSON lines on stdout.
     pub load: Vec<OsString>,
     /// The Envoy binary; needed for deployments with sidecars or gateways.
     pub envoy: Option<PathBuf>,
@@ -120,6 +120,16 @@ impl Lab {
         match self {
             Self::Local(lab) => Some(lab.isolation()),
             Self::Fake(_) => None,
+        }
+    }
+
+    /// Whether no other environment can be up beside one of `deployment`: all pods share the machine's network, and
+    /// a program of the user's own has a port there that only its author can change.
+    pub fn stands_alone(&self, deployment: &Deployment) -> bool {
+        match self {
+            Self::Local(lab) => lab.stands_alone(deployment),
+            // As on the smallest machine.
+            Self::Fake(_) => deployment.has_fixed_ports(),
         }
     }
 

@@ -21,10 +21,11 @@ mod sampler;
 pub use data_plane::ENTRY_NAME;
 pub use deployment::{
     AgentKind, Airline, AirlineDatabase, AirlinePart, Ambient, BuiltIn, DataPlane, DatabaseServer,
-    Deployment, Egress, EgressGateway, External, JavaAgent, Metrics, Mtls, Nginx, NodeProxy,
-    Petclinic, PetclinicPart, Postgres, Program, Queries, Runtime, Service, SidecarProxy, Stall,
+    Deployment, Egress, EgressGateway, External, JavaAgent, Late, Metrics, Mtls, Nginx, NodeProxy,
+    Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime, Service, SidecarProxy,
+    Stall,
 };
-pub use environment::{Environment, LoadProcess, NextLine};
+pub use environment::{Environment, LoadEngine, NextLine};
 pub use error::{DataPlaneFailure, LabError};
 pub use fake::{FakeCall, FakeLab, FakeLoadScript};
 pub use lab::{Lab, LocalOptions, MongoServer, Rendered};

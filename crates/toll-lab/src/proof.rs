@@ -1,10 +1,10 @@
-//! Proof that the traffic of a trial took the path that its variant claims (METHOD.md rule 7).
+//! Proof that the traffic of an arm took the path that its variant claims (METHOD.md rule 7).
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// All claims about one trial's path.
+/// All claims about the path of one arm in a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
     /// Each with what was expected and what was seen.
@@ -15,8 +15,8 @@ pub struct Proof {
     /// How often requests, or the queries that they led to, crossed each sidecar; empty without sidecars.
     #[serde(default)]
     pub traversals: Vec<Traversal>,
-    /// Spans that the collector got in the window; absent where no agent runs or the load does not say how many
-    /// a request leaves.
+    /// Spans that the collector got in the window; absent where no agent runs or the load does not say of every
+    /// request how many it leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spans: Option<Spans>,
 }
@@ -66,7 +66,7 @@ pub enum Direction {
     Outbound,
 }
 
-/// What a load sent to the entry between the opening and the closing of a proof.
+/// What all loads sent to the entry between the opening and the closing of a proof.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// All requests.
@@ -75,13 +75,27 @@ pub struct Traffic {
     pub writes: u64,
     /// Writes that were answered with a status of success.
     pub acknowledged: u64,
-    /// Spans that one request leaves where it is traced, by service; empty when that is not known.
-    pub spans: BTreeMap<String, u64>,
     /// The same requests by what they asked for.
     pub asked: Vec<Asked>,
 }
 
-/// Requests of a load that asked for the same thing, in all its phases.
+impl Traffic {
+    /// Spans that all requests leave where they are traced, by service; none when that is not known of some.
+    pub(crate) fn spans(&self) -> Option<BTreeMap<&str, u64>> {
+        let mut spans = BTreeMap::new();
+        for asked in self.asked.iter().filter(|asked| asked.requests > 0) {
+            for (service, each) in &asked.spans {
+                *spans.entry(service.as_str()).or_default() += each * asked.requests;
+            }
+            if asked.spans.is_empty() {
+                return None;
+            }
+        }
+        (!spans.is_empty()).then_some(spans)
+    }
+}
+
+/// Requests that asked for the same thing, guards and warm-up included.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
     /// HTTP method.
@@ -92,6 +106,8 @@ pub struct Asked {
     pub requests: u64,
     /// Those of them that were answered with a status of success.
     pub acknowledged: u64,
+    /// Spans that one of them leaves where it is traced, by service; empty when that is not known.
+    pub spans: BTreeMap<String, u64>,
 }
 
 impl Proof {

@@ -181,7 +181,7 @@ fn connections_used(measure: &PhaseReport, connections: u64, stop: Stop) -> Chec
 
 fn schedule(measure: &PhaseReport) -> Check {
     Check {
-        name: "schedule".into(),
+        name: Check::SCHEDULE.into(),
         holds: measure.sent == measure.scheduled && measure.unsent == 0,
         seen: format!("{} sent, {} never sent", measure.sent, measure.unsent),
         bound: format!("{} sent", measure.scheduled),

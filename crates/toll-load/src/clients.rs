@@ -2,9 +2,13 @@
 //! begins again. How many are at work follows the plan's profile. Knows no connections.
 //!
 //! A client that is no longer wanted ends its iteration first.
+//!
+//! Clients that think do not begin together: they would all ask at once, and again each time they have thought. The
+//! first iterations of a warm-up are spread evenly over the think time, so that after one think time the load is as
+//! steady as it ever gets, and a short measured phase sees it so wherever it begins.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use crate::plan::Iteration;
 use crate::schedule::{Clients, Slice};
@@ -17,12 +21,16 @@ pub(crate) struct Crew {
     slice: Slice,
     requests: u32,
     think_ns: u64,
+    /// Over how long the first iterations are spread.
+    spread_ns: u64,
     begin_ns: u64,
     /// The profile stands at its first value.
     stands: bool,
     /// Clients wanted now, the first ones.
     wanted: usize,
     next_change_ns: Option<u64>,
+    /// Clients that have not begun yet, and when they do.
+    to_begin: VecDeque<(u64, u32)>,
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
     /// Clients that may begin an iteration.
     rested: Vec<u32>,
@@ -32,7 +40,7 @@ pub(crate) struct Crew {
 struct Client {
     outstanding: u32,
     began_ns: u64,
-    /// Among the `thinking` or the `rested`.
+    /// Among those `to_begin`, the `thinking` or the `rested`.
     queued: bool,
 }
 
@@ -46,17 +54,20 @@ pub(crate) enum After {
 }
 
 impl Crew {
-    /// The clients of this slice, all at rest.
-    pub fn new(profile: Clients, iteration: Iteration, slice: Slice) -> Crew {
+    /// The clients of this slice, all at rest. Where there is a warm-up their first iterations are spread.
+    pub fn new(profile: Clients, iteration: Iteration, slice: Slice, has_warm_up: bool) -> Crew {
+        let think_ns = (iteration.think_ms * 1e6) as u64;
         let mut crew = Crew {
             clients: Vec::new(),
             slice,
             requests: iteration.requests,
-            think_ns: (iteration.think_ms * 1e6) as u64,
+            think_ns,
+            spread_ns: if has_warm_up { think_ns } else { 0 },
             begin_ns: 0,
             stands: true,
             wanted: 0,
             next_change_ns: None,
+            to_begin: VecDeque::new(),
             thinking: BinaryHeap::new(),
             rested: Vec::new(),
             profile,
@@ -111,16 +122,37 @@ impl Crew {
         for client in &mut self.clients {
             client.queued = false;
         }
-        for Reverse((_, client)) in self.thinking.iter() {
-            self.clients[*client as usize].queued = true;
+        let thinking = self.thinking.iter().map(|Reverse((_, client))| *client);
+        for client in thinking.chain(self.to_begin.iter().map(|(_, client)| *client)) {
+            self.clients[client as usize].queued = true;
+        }
+        if stands && self.spread_ns > 0 {
+            self.spread();
         }
         self.follow(0);
     }
 
-    /// Follows the profile to `now_ns`, and ends the thinking that is over.
+    /// Client k of n begins k/n of the think time later.
+    fn spread(&mut self) {
+        let all = u64::from(self.profile.at(0));
+        for client in 0..self.wanted_at_begin() as u32 {
+            let later_ns = u64::from(self.number_of(client)) * self.spread_ns / all;
+            self.to_begin.push_back((self.begin_ns + later_ns, client));
+            self.clients[client as usize].queued = true;
+        }
+    }
+
+    /// Follows the profile to `now_ns`, and lets those begin whose turn has come.
     pub fn advance(&mut self, now_ns: u64) {
         if self.next_change_ns.is_some_and(|change| change <= now_ns) {
             self.follow(now_ns - self.begin_ns);
+        }
+        while self.to_begin.front().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
+            let Some((_, client)) = self.to_begin.pop_front() else { return };
+            self.clients[client as usize].queued = false;
+            if (client as usize) < self.wanted {
+                self.rest(client);
+            }
         }
     }
 
@@ -204,7 +236,8 @@ impl Crew {
     /// When something happens here next, nanoseconds.
     pub fn next_alarm_ns(&self) -> Option<u64> {
         let thought = self.thinking.peek().map(|Reverse((end_ns, _))| *end_ns);
-        [thought, self.next_change_ns].into_iter().flatten().min()
+        let first = self.to_begin.front().map(|(at_ns, _)| *at_ns);
+        [thought, first, self.next_change_ns].into_iter().flatten().min()
     }
 }
 
@@ -216,7 +249,7 @@ mod tests {
     const S: u64 = 1_000_000_000;
 
     fn crew(profile: &Profile, iteration: Iteration, slice: Slice) -> Crew {
-        Crew::new(Clients::new(profile).unwrap(), iteration, slice)
+        Crew::new(Clients::new(profile).unwrap(), iteration, slice, false)
     }
 
     fn alone() -> Slice {
@@ -268,6 +301,40 @@ mod tests {
         assert_eq!(crew.end_of_thought(2 * S - 1), None);
         assert_eq!(crew.end_of_thought(2 * S), Some(2 * S), "think time is part of the iteration");
         assert_eq!(begin_all(&mut crew, 2 * S), [0]);
+    }
+
+    /// When the clients of a slice begin, of 4 that think for a second.
+    fn begins(slice: Slice) -> Vec<u64> {
+        let iteration = Iteration { requests: 1, think_ms: 1000.0 };
+        let clients = Clients::new(&Profile::constant(4.0)).unwrap();
+        let mut crew = Crew::new(clients, iteration, slice, true);
+        crew.begin(S, true);
+        let mut begun = begin_all(&mut crew, S).iter().map(|_| S).collect::<Vec<_>>();
+        while let Some(at_ns) = crew.next_alarm_ns() {
+            crew.advance(at_ns);
+            begun.extend(begin_all(&mut crew, at_ns).iter().map(|_| at_ns));
+        }
+        begun
+    }
+
+    #[test]
+    fn clients_that_think_begin_a_warm_up_evenly_over_the_think_time() {
+        assert_eq!(begins(alone()), [S, S + S / 4, S + S / 2, S + 3 * S / 4]);
+        assert_eq!(begins(Slice { first: 1, stride: 2 }), [S + S / 4, S + 3 * S / 4]);
+    }
+
+    #[test]
+    fn who_has_not_begun_when_a_phase_begins_keeps_its_turn() {
+        let iteration = Iteration { requests: 1, think_ms: 1000.0 };
+        let clients = Clients::new(&Profile::constant(2.0)).unwrap();
+        let mut crew = Crew::new(clients, iteration, alone(), true);
+        crew.begin(0, true);
+        crew.advance(0);
+        assert_eq!(begin_all(&mut crew, 0), [0]);
+        crew.begin(S / 10, false);
+        assert_eq!(begin_all(&mut crew, S / 10), [0; 0]);
+        crew.advance(S / 2);
+        assert_eq!(begin_all(&mut crew, S / 2), [1]);
     }
 
     #[test]

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::eventfd::EventFd;
 
 use crate::clock::{now_ns, unix_ns};
-use crate::error::kernel;
 use crate::recorder::Taken;
-use crate::{Histogram, LoadError, Phase, Sample};
+use crate::{Histogram, Phase, Sample};
 
 /// Histograms that an event loop has in reserve for the intervals to come.
 const SPARE_HISTOGRAMS: usize = 2;
@@ -27,25 +26,20 @@ pub(crate) struct Control {
     begin_ns: AtomicU64,
     measure_ns: AtomicU64,
     stopped: AtomicBool,
-    calls: Vec<EventFd>,
+    calls: Vec<Arc<EventFd>>,
     unix_offset_ns: u64,
 }
 
 impl Control {
-    /// Nothing decided yet.
-    ///
-    /// # Errors
-    /// When the kernel gives no event descriptor.
-    pub fn new(threads: u32) -> Result<Control, LoadError> {
-        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
-        let call = |_| EventFd::from_flags(flags).map_err(kernel("eventfd"));
-        Ok(Control {
+    /// Nothing decided yet; `calls` wake the event loops, in their order.
+    pub fn new(calls: Vec<Arc<EventFd>>) -> Control {
+        Control {
             begin_ns: AtomicU64::new(UNDECIDED),
             measure_ns: AtomicU64::new(UNDECIDED),
             stopped: AtomicBool::new(false),
-            calls: (0..threads).map(call).collect::<Result<_, _>>()?,
+            calls,
             unix_offset_ns: unix_ns() - now_ns(),
-        })
+        }
     }
 
     /// The load begins at `begin_ns` and is measured from `measure_ns` on.

@@ -1,27 +1,22 @@
-//! Runs a plan: starts the event loops, agrees with them on when each phase begins, adds their numbers up.
+//! Follows the event loops through a plan: agrees with them on when each phase begins, adds their numbers up.
 //!
 //! The coordinator never touches a request. Four times a second it adds the loops' intervals to a series, tells
 //! the caller, and judges whether the warm-up may end.
 
 use std::collections::BTreeMap;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
-use std::thread;
 use std::time::Duration;
-
-use nix::libc::STDERR_FILENO;
-use nix::sched::{CloneFlags, unshare};
-use nix::sys::eventfd::EventFd;
-use nix::unistd::close;
 
 use crate::checks::check;
 use crate::clock::{SECOND_NS, now_ns, unix_ns};
-use crate::control::{Control, Inbox, Outbox, Signal, mailbox};
+use crate::control::{Control, Inbox, Signal};
+use crate::merge::Parts;
 use crate::recorder::{INTERVAL_NS, Recorder, Taken};
 use crate::report::REPORT_VERSION;
+use crate::session::Session;
 use crate::setup::{Length, Setup};
-use crate::shard::{Finished, Shard};
+use crate::shard::Finished;
 use crate::steady::is_stable;
 use crate::{
     Histogram, LoadError, LoadEvent, LoadPlan, LoadReport, Phase, Sample, SeriesPoint, TargetReport,
@@ -70,81 +65,12 @@ pub fn run_until(
 /// # Errors
 /// As [`run_until`].
 pub fn run_with(plan: &LoadPlan, listener: Listener<'_>) -> Result<LoadReport, LoadError> {
-    let setup = Setup::new(plan)?;
-    setup.raise_file_limit()?;
-    let control = Control::new(plan.threads)?;
-    let (inbox, outboxes) = mailbox(plan.threads, listener.samples.is_some());
-    thread::scope(|scope| {
-        let mut loops = Vec::new();
-        for (thread, outbox) in (0..).zip(outboxes) {
-            let (setup, control) = (&setup, &control);
-            let run = move || run_shard(setup, thread, control, outbox);
-            let name = format!("load-{thread}");
-            let spawned = thread::Builder::new().name(name).spawn_scoped(scope, run);
-            // Those that run already must not wait for ever for those that do not.
-            let running = spawned.inspect_err(|_| control.stop()).map_err(LoadError::Thread)?;
-            loops.push(running);
-        }
-        let mut coordinator = Coordinator::new(&setup, &control, inbox, listener);
-        let followed = coordinator.follow();
-        let ended = loops.into_iter().map(|l| l.join().expect("an event loop does not panic"));
-        let finished = all_or_the_reason(ended.collect());
-        followed?;
-        Ok(coordinator.into_report(finished?))
-    })
-}
-
-/// What the loops leave, or why one of them could not run: the others say only that they were stopped.
-fn all_or_the_reason(ended: Vec<Result<Finished, LoadError>>) -> Result<Vec<Finished>, LoadError> {
-    let (mut finished, mut reason) = (Vec::new(), None);
-    for end in ended {
-        match end {
-            Ok(end) => finished.push(end),
-            Err(error) if matches!(reason, None | Some(LoadError::Stopped)) => reason = Some(error),
-            Err(_) => {}
-        }
-    }
-    reason.map_or(Ok(finished), Err)
-}
-
-fn run_shard(
-    setup: &Setup<'_>,
-    thread: u32,
-    control: &Control,
-    outbox: Outbox,
-) -> Result<Finished, LoadError> {
-    own_file_table(control.call(thread));
-    let result = Shard::new(setup, thread, control, outbox).and_then(Shard::run);
-    if result.is_err() {
-        control.stop();
-    }
-    result
-}
-
-/// Gives this thread a file table of its own. Where threads share one, the kernel counts references to a file in
-/// each system call; and they contend for new numbers. Without the permission it works as well, only slower.
-///
-/// The copies of the process's other files are closed: who closes one of those means it to be closed.
-fn own_file_table(call: &EventFd) {
-    if unshare(CloneFlags::CLONE_FILES).is_err() {
-        return;
-    }
-    let Ok(files) = std::fs::read_dir("/proc/thread-self/fd") else { return };
-    let number = |file: std::io::Result<std::fs::DirEntry>| {
-        file.ok()?.file_name().to_str()?.parse::<i32>().ok()
-    };
-    let copies: Vec<i32> = files.filter_map(number).collect();
-    for file in copies {
-        if file > STDERR_FILENO && file != call.as_raw_fd() {
-            // The folder that was read is closed already.
-            let _ = close(file);
-        }
-    }
+    Session::new().run(plan, listener)
 }
 
 /// Follows the event loops through the phases.
-struct Coordinator<'a, 'l> {
-    setup: &'a Setup<'a>,
+pub(crate) struct Coordinator<'a, 'l> {
+    setup: &'a Setup,
     control: &'a Control,
     inbox: Inbox,
     listener: Listener<'l>,
@@ -181,8 +107,9 @@ struct Gathered {
 }
 
 impl<'a, 'l> Coordinator<'a, 'l> {
-    fn new(
-        setup: &'a Setup<'a>,
+    /// Before the loops have said anything.
+    pub fn new(
+        setup: &'a Setup,
         control: &'a Control,
         inbox: Inbox,
         listener: Listener<'l>,
@@ -204,7 +131,10 @@ impl<'a, 'l> Coordinator<'a, 'l> {
     }
 
     /// Listens until every loop has ended.
-    fn follow(&mut self) -> Result<(), LoadError> {
+    ///
+    /// # Errors
+    /// When the agreed instant is past.
+    pub fn follow(&mut self) -> Result<(), LoadError> {
         while self.running > 0 {
             if self.listener.stop.load(Ordering::Relaxed) && !self.control.is_stopped() {
                 self.control.stop();
@@ -366,7 +296,8 @@ impl<'a, 'l> Coordinator<'a, 'l> {
         }
     }
 
-    fn into_report(self, finished: Vec<Finished>) -> LoadReport {
+    /// The report, from what the loops have left.
+    pub fn into_report(self, finished: Vec<Finished>) -> LoadReport {
         let opened = finished.iter().map(|f| f.opened).sum();
         let samples_lost = finished.iter().map(|f| f.samples_lost).sum();
         let targets = targets(&finished, self.setup.plan.targets.len());
@@ -385,7 +316,7 @@ impl<'a, 'l> Coordinator<'a, 'l> {
             threads: self.setup.plan.threads,
             samples_lost,
             measure_begin_unix_ns: measure.begin_ns + self.control.unix_offset_ns(),
-            checks: check(self.setup.plan, &measure),
+            checks: check(&self.setup.plan, &measure),
             warm_up,
             measure,
         }
@@ -454,13 +385,13 @@ impl Course {
         })
     }
 
-    fn into_report(self, recorders: Vec<Recorder>, setup: &Setup<'_>) -> crate::PhaseReport {
+    fn into_report(self, recorders: Vec<Recorder>, setup: &Setup) -> crate::PhaseReport {
         let parts = recorders.into_iter().zip(self.latencies);
         let mut reports = parts.map(|(recorder, latency)| {
             recorder.into_report(latency, &crate::setup::profile(&setup.plan.model).stages)
         });
         let mut whole = reports.next().unwrap_or_default();
-        reports.for_each(|part| whole.absorb(&part));
+        reports.for_each(|part| whole.absorb(&part, Parts::AtOnce));
         whole.series = self.series;
         whole
     }

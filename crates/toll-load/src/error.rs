@@ -343,7 +343,7 @@ impl LoadError {
     pub fn help(&self) -> Option<String> {
         Some(match self {
             LoadError::PlanUnreadable(_) | LoadError::PlanInvalid(_) => {
-                "write one JSON load plan to standard input and close it".into()
+                "write JSON load plans to standard input, one after the other".into()
             }
             LoadError::BadUrl { .. } => {
                 "write it as http://host:port/path or https://host:port/path".into()

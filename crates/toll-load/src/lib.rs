@@ -1,8 +1,9 @@
 //! The load engine: turns a [`LoadPlan`] into HTTP requests and a [`LoadReport`].
 //!
 //! A leaf: it knows nothing of labs, variants or studies. In a lab it runs as a process of its own that
-//! reads one JSON [`LoadPlan`] from standard input and writes [`LoadEvent`]s, one JSON object a line, to
-//! standard output; the last one carries the report.
+//! reads JSON [`LoadPlan`]s from standard input, carries out each as it comes, and writes [`LoadEvent`]s, one JSON
+//! object a line, to standard output; the last one of each plan carries its report. Connections stay open from plan
+//! to plan ([`Session`]), so that a load can be given in short slices.
 //!
 //! Inside, three parts that know nothing of each other are composed by the `engine` module: a *schedule*
 //! (when requests are due), *connections* (bytes out, answers in) and a *recorder* (what is kept of them).
@@ -12,6 +13,7 @@ mod checks;
 mod clients;
 mod clock;
 mod connection;
+mod connections;
 mod control;
 mod engine;
 mod error;
@@ -30,7 +32,9 @@ mod recorder;
 mod releases;
 mod report;
 mod requests;
+mod routes;
 mod schedule;
+mod session;
 mod setup;
 mod shard;
 mod steady;
@@ -48,3 +52,4 @@ pub use report::{
     Check, ErrorKind, Histogram, LoadEvent, LoadReport, Phase, PhaseReport, Sample, SeriesPoint,
     StageReport, Steps, TargetReport,
 };
+pub use session::Session;

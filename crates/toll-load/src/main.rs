@@ -1,5 +1,5 @@
-//! `toll-load`: the load engine as a process. A [`toll_load::LoadPlan`] comes in on standard input as JSON,
-//! events go out on standard output, one JSON object a line. It takes no arguments.
+//! `toll-load`: the load engine as a process. [`toll_load::LoadPlan`]s come in on standard input as JSON, events go
+//! out on standard output, one JSON object a line, until the input ends. It takes no arguments.
 
 use std::process::ExitCode;
 

@@ -1,18 +1,50 @@
 //! Adds reports of parts of one load up to the report of the whole: counts and histograms exactly, as if one
 //! engine had recorded everything. What cannot be added, the quantiles of a series, is left out.
+//!
+//! Parts were carried by several engines at the same time, or by one engine in turn; the two differ in what lengths,
+//! clients and requests in flight come to.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use crate::{Check, LoadReport, PhaseReport, StageReport, Steps, TargetReport};
 
+/// How parts lie in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parts {
+    /// At the same time, by several event loops or engines.
+    AtOnce,
+    /// One after the other, by one engine.
+    InTurn,
+}
+
 impl LoadReport {
-    /// The report of the load whose parts these are; nothing when there are none.
+    /// The report of the load whose parts these are, carried at the same time; nothing when there are none.
     pub fn merge(parts: &[LoadReport]) -> Option<LoadReport> {
+        LoadReport::add_up(parts, Parts::AtOnce)
+    }
+
+    /// The report of all slices of a load that one engine has carried one after the other; nothing when there are
+    /// none. Counts and histograms add up, and so do lengths: from `begin_ns` to `end_ns` is the measured time without
+    /// the pauses between, so that `completed` by it is the mean throughput.
+    pub fn sum(slices: &[LoadReport]) -> Option<LoadReport> {
+        let mut whole = LoadReport::add_up(slices, Parts::InTurn)?;
+        if slices.len() > 1 {
+            whole.checks.iter_mut().for_each(|check| sum_up_seen(check, slices));
+        }
+        Some(whole)
+    }
+
+    /// Answers to the requests of all phases, warm-up included, whenever they came in.
+    pub fn answered_in_all_phases(&self) -> u64 {
+        self.warm_up.done + self.measure.done
+    }
+
+    fn add_up(parts: &[LoadReport], lie: Parts) -> Option<LoadReport> {
         let (first, rest) = parts.split_first()?;
         let mut whole = first.clone();
         for part in rest {
-            whole.absorb(part);
+            whole.absorb(part, lie);
         }
         if !rest.is_empty() {
             whole.warm_up.series.clear();
@@ -21,20 +53,39 @@ impl LoadReport {
         Some(whole)
     }
 
-    fn absorb(&mut self, part: &LoadReport) {
-        self.warm_up.absorb(&part.warm_up);
+    fn absorb(&mut self, part: &LoadReport, lie: Parts) {
+        self.warm_up.absorb(&part.warm_up, lie);
         self.warm_up_stable &= part.warm_up_stable;
-        self.measure.absorb(&part.measure);
+        self.measure.absorb(&part.measure, lie);
         self.sent_in_all_phases += part.sent_in_all_phases;
         absorb_targets(&mut self.targets, &part.targets);
         self.connections_opened += part.connections_opened;
         self.resolve_us = self.resolve_us.max(part.resolve_us);
-        self.threads += part.threads;
+        self.threads = match lie {
+            Parts::AtOnce => self.threads + part.threads,
+            Parts::InTurn => self.threads.max(part.threads),
+        };
         self.samples_lost += part.samples_lost;
         self.measure_begin_unix_ns = self.measure_begin_unix_ns.min(part.measure_begin_unix_ns);
         for check in &part.checks {
             absorb_check(&mut self.checks, check);
         }
+    }
+}
+
+/// Of hundreds of slices what was seen in one is told: in the first in which the check does not hold.
+fn sum_up_seen(check: &mut Check, slices: &[LoadReport]) {
+    let all = slices.iter().flat_map(|slice| &slice.checks).filter(|c| c.name == check.name);
+    let failed: Vec<&Check> = all.clone().filter(|c| !c.holds).collect();
+    let (of, told) = match failed.first() {
+        Some(first) => (failed.len(), Some(*first)),
+        None => (slices.len(), all.clone().next()),
+    };
+    if let Some(told) = told {
+        let verb = if told.holds { "holds" } else { "does not hold" };
+        let Check { seen, bound, .. } = told.clone();
+        check.seen = format!("{verb} in {of} of {} slices; in the first: {seen}", slices.len());
+        check.bound = bound;
     }
 }
 
@@ -65,11 +116,12 @@ fn absorb_check(checks: &mut Vec<Check>, other: &Check) {
 }
 
 impl PhaseReport {
-    /// Adds a part's numbers. Clocks of two machines do not compare, lengths do: the phase lasts as long as its
-    /// longest part.
-    pub(crate) fn absorb(&mut self, part: &PhaseReport) {
-        let length_ns = |phase: &PhaseReport| phase.end_ns.saturating_sub(phase.begin_ns);
-        self.end_ns = self.begin_ns + length_ns(self).max(length_ns(part));
+    /// Adds a part's numbers.
+    pub(crate) fn absorb(&mut self, part: &PhaseReport, lie: Parts) {
+        match lie {
+            Parts::AtOnce => self.beside(part),
+            Parts::InTurn => self.followed_by(part),
+        }
         self.scheduled += part.scheduled;
         self.sent += part.sent;
         self.done += part.done;
@@ -77,7 +129,6 @@ impl PhaseReport {
         self.unsent += part.unsent;
         self.unanswered += part.unanswered;
         self.waited_for_connection += part.waited_for_connection;
-        self.connections_used += part.connections_used;
         add_counts(&mut self.statuses, &part.statuses);
         add_counts(&mut self.grpc_statuses, &part.grpc_statuses);
         add_counts(&mut self.errors, &part.errors);
@@ -90,16 +141,37 @@ impl PhaseReport {
         self.send_lag.merge(&part.send_lag);
         self.steps.absorb(&part.steps);
         self.iterations.merge(&part.iterations);
-        self.clients = (self.clients.0 + part.clients.0, self.clients.1 + part.clients.1);
         for (stage, other) in self.stages.iter_mut().zip(&part.stages) {
             stage.absorb(other);
         }
         self.cpu_ns += part.cpu_ns;
         self.spun_ns += part.spun_ns;
-        self.mean_in_flight += part.mean_in_flight;
         self.after_end_ns += part.after_end_ns;
         self.inherited_ns += part.inherited_ns;
         self.involuntary_switches += part.involuntary_switches;
+    }
+
+    /// Clocks of two machines do not compare, lengths do: the phase lasts as long as its longest part.
+    fn beside(&mut self, part: &PhaseReport) {
+        self.end_ns = self.begin_ns + self.length_ns().max(part.length_ns());
+        self.connections_used += part.connections_used;
+        self.clients = (self.clients.0 + part.clients.0, self.clients.1 + part.clients.1);
+        self.mean_in_flight += part.mean_in_flight;
+    }
+
+    /// The connections of one slice are those of the next, as far as can be told.
+    fn followed_by(&mut self, part: &PhaseReport) {
+        let (before, after) = (self.length_ns() as f64, part.length_ns() as f64);
+        let in_flight = self.mean_in_flight * before + part.mean_in_flight * after;
+        self.mean_in_flight = in_flight / (before + after).max(1.0);
+        self.end_ns = self.begin_ns + self.length_ns() + part.length_ns();
+        self.connections_used = self.connections_used.max(part.connections_used);
+        let (fewest, most) = self.clients;
+        self.clients = (fewest.min(part.clients.0), most.max(part.clients.1));
+    }
+
+    fn length_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.begin_ns)
     }
 }
 
@@ -216,7 +288,12 @@ mod tests {
                 .iter()
                 .map(|part| serde_json::from_str(&serde_json::to_string(part).unwrap()).unwrap())
                 .collect();
-            prop_assert_eq!(LoadReport::merge(&sent).unwrap(), recorded(&requests));
+            let whole = recorded(&requests);
+            prop_assert_eq!(LoadReport::merge(&sent).unwrap(), whole.clone());
+            let mut summed = LoadReport::sum(&sent).unwrap();
+            prop_assert_eq!(summed.measure.length_ns(), parts as u64 * whole.measure.length_ns());
+            summed.measure.end_ns = whole.measure.end_ns;
+            prop_assert_eq!(summed, whole);
         }
     }
 
@@ -246,5 +323,53 @@ mod tests {
     #[test]
     fn nothing_merges_to_nothing() {
         assert_eq!(LoadReport::merge(&[]), None);
+        assert_eq!(LoadReport::sum(&[]), None);
+    }
+
+    /// A slice of so many milliseconds, at some time of the day.
+    fn slice(length_ms: u64, clients: u64, mean_in_flight: f64) -> LoadReport {
+        let begin_ns = 77_000_000 * clients;
+        let measure = PhaseReport {
+            begin_ns,
+            end_ns: begin_ns + length_ms * 1_000_000,
+            completed: length_ms,
+            connections_used: clients,
+            clients: (clients, clients),
+            mean_in_flight,
+            cpu_ns: 5,
+            ..PhaseReport::default()
+        };
+        LoadReport { measure, threads: 2, connections_opened: 3, ..LoadReport::default() }
+    }
+
+    #[test]
+    fn slices_that_follow_each_other_add_up_in_length() {
+        let LoadReport { measure, threads, connections_opened, .. } =
+            LoadReport::sum(&[slice(400, 3, 2.0), slice(100, 5, 4.0), slice(500, 4, 1.0)]).unwrap();
+        assert_eq!((measure.length_ns(), measure.completed), (1_000_000_000, 1_000));
+        assert_eq!((measure.clients, measure.connections_used), ((3, 5), 5));
+        assert!((measure.mean_in_flight - 1.7).abs() < 1e-9, "{}", measure.mean_in_flight);
+        assert_eq!((measure.cpu_ns, threads, connections_opened), (15, 2, 9));
+    }
+
+    #[test]
+    fn a_check_of_a_sum_tells_the_first_slice_in_which_it_does_not_hold() {
+        let slice = |holds: bool, seen: &str| {
+            let check =
+                Check { name: "own-cpu".into(), holds, seen: seen.into(), ..Check::default() };
+            LoadReport { checks: vec![check], ..LoadReport::default() }
+        };
+        let checked = |slices: &[LoadReport]| LoadReport::sum(slices).unwrap().checks.remove(0);
+        let check = checked(&[slice(true, "5 %"), slice(false, "90 %"), slice(false, "95 %")]);
+        assert!(!check.holds);
+        assert_eq!(check.seen, "does not hold in 2 of 3 slices; in the first: 90 %");
+        assert!(checked(&[slice(true, "5 %"), slice(true, "6 %")]).holds);
+    }
+
+    #[test]
+    fn answers_are_counted_in_all_phases() {
+        let phase = |done| PhaseReport { done, ..PhaseReport::default() };
+        let report = LoadReport { warm_up: phase(3), measure: phase(4), ..LoadReport::default() };
+        assert_eq!(report.answered_in_all_phases(), 7);
     }
 }

@@ -412,8 +412,6 @@ pub enum Idle {
     Block,
     /// It looks again at once: the highest throughput, and a whole core.
     Spin,
-    /// It looks again for a few microseconds, as long as that pays, and sleeps then.
-    Auto,
 }
 
 /// One of several engines that share a load: arrivals, clients and request numbers go to them in turn.

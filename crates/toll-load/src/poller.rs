@@ -20,7 +20,7 @@ const CALL_TOKEN: u64 = u64::MAX - 1;
 pub(crate) struct Poller {
     epoll: Epoll,
     timer: Timer,
-    patience: Patience,
+    idle: Idle,
     spun_ns: u64,
     is_real_time: bool,
     /// The due time that it slept for last.
@@ -52,7 +52,7 @@ impl Poller {
         Ok(Poller {
             epoll,
             timer,
-            patience: Patience::new(idle),
+            idle,
             spun_ns: 0,
             is_real_time: is_real_time(),
             slept_for_ns: 0,
@@ -82,17 +82,25 @@ impl Poller {
         if wake_ns <= now_ns {
             return self.look_until(due_ns.min(alarm_ns.max(now_ns)), now_ns);
         }
-        let budget_ns = self.patience.budget_ns();
-        if budget_ns > 0 {
-            let found = self.look_until(wake_ns.min(now_ns.saturating_add(budget_ns)), now_ns)?;
-            self.patience.learn(found > 0);
-            if found > 0 || self.patience.never_sleeps() {
-                return Ok(found);
-            }
+        if self.idle == Idle::Spin {
+            return self.look_until(wake_ns, now_ns);
         }
         self.slept_for_ns = due_ns;
         self.timer.arm(wake_ns)?;
         self.poll(EpollTimeout::NONE)
+    }
+
+    /// Looks for events once; gives their number.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn look(&mut self) -> Result<usize, LoadError> {
+        self.poll(EpollTimeout::ZERO)
+    }
+
+    /// What it does from now on when nothing is ready.
+    pub fn idle_as(&mut self, idle: Idle) {
+        self.idle = idle;
     }
 
     /// Time spent looking for events in vain so far, nanoseconds: CPU time that the load did not need.
@@ -157,81 +165,4 @@ fn is_real_time() -> bool {
     let policy = std::fs::read_to_string("/proc/thread-self/stat").ok().and_then(policy);
     // SCHED_OTHER, SCHED_BATCH and SCHED_IDLE are not.
     policy.is_some_and(|policy| ![0, 3, 5].contains(&policy))
-}
-
-/// How long to look again before sleeping. To sleep and to be woken costs more CPU time than a few
-/// microseconds of looking, and delays the next request by it; to look in vain costs both.
-#[derive(Debug)]
-struct Patience {
-    idle: Idle,
-    /// Share of the looks that found something, of 256, moving.
-    score: u32,
-    skipped: u32,
-}
-
-impl Patience {
-    /// About what it costs to sleep and to be woken on a virtual machine.
-    const LOOK_NS: u64 = 12_000;
-    /// With less luck than this, of 256, it sleeps at once.
-    const WORTH_IT: u32 = 96;
-    /// And looks again after so many sleeps whether that has changed.
-    const RETRY: u32 = 64;
-
-    fn new(idle: Idle) -> Patience {
-        Patience { idle, score: 256, skipped: 0 }
-    }
-
-    fn never_sleeps(&self) -> bool {
-        self.idle == Idle::Spin
-    }
-
-    fn budget_ns(&mut self) -> u64 {
-        match self.idle {
-            Idle::Block => 0,
-            Idle::Spin => u64::MAX,
-            Idle::Auto if self.score >= Self::WORTH_IT => Self::LOOK_NS,
-            Idle::Auto => {
-                self.skipped = (self.skipped + 1) % Self::RETRY;
-                if self.skipped == 0 { Self::LOOK_NS } else { 0 }
-            }
-        }
-    }
-
-    fn learn(&mut self, found: bool) {
-        let target = if found { 256 } else { 0 };
-        // A moving average over about sixteen looks; rounded towards the target, so that it gets there.
-        self.score = if target > self.score {
-            self.score + (target - self.score).div_ceil(16)
-        } else {
-            self.score - (self.score - target).div_ceil(16)
-        };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn it_sleeps_at_once_when_looking_was_in_vain_and_tries_again_later() {
-        let mut patience = Patience::new(Idle::Auto);
-        assert!(patience.budget_ns() > 0);
-        (0..40).for_each(|_| patience.learn(false));
-        let looks = (0..256).filter(|_| patience.budget_ns() > 0).count();
-        assert_eq!(looks, 4);
-    }
-
-    #[test]
-    fn luck_brings_patience_back() {
-        let mut patience = Patience::new(Idle::Auto);
-        (0..40).for_each(|_| patience.learn(false));
-        (0..16).for_each(|_| patience.learn(true));
-        assert!(patience.budget_ns() > 0);
-    }
-
-    #[test]
-    fn blocking_never_looks_and_spinning_never_sleeps() {
-        assert_eq!(Patience::new(Idle::Block).budget_ns(), 0);
-        assert!(Patience::new(Idle::Spin).never_sleeps());
-    }
 }

@@ -52,7 +52,7 @@ pub(crate) enum Lane {
 }
 
 /// How many connections to each origin, and how they are made.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Slots in each bank.
     pub slots: usize,
@@ -89,6 +89,8 @@ pub(crate) struct Pool {
 struct Bank {
     origin: Origin,
     was_reached: bool,
+    /// Connections that an earlier plan has left.
+    left: usize,
     locals: LocalAddresses,
     /// Free lanes of open connections, the one used last on top: its caches are warm.
     idle: Vec<usize>,
@@ -128,6 +130,7 @@ impl Pool {
                 locals: LocalAddresses::new(plan, &origin.remote),
                 origin: origin.clone(),
                 was_reached: false,
+                left: 0,
                 idle: Vec::new(),
                 vacant,
                 demanded: VecDeque::new(),
@@ -183,7 +186,7 @@ impl Pool {
         &self.banks[slot / self.shape.slots].origin
     }
 
-    /// Connections opened so far.
+    /// Connections opened since the plan began.
     pub fn opened(&self) -> u64 {
         self.opened
     }
@@ -272,12 +275,59 @@ impl Pool {
         }
     }
 
-    /// Asks for a first connection to each origin of an open loop.
+    /// Asks for the connections that an open loop begins with: as many to each origin as an earlier plan has left,
+    /// at least one.
     pub fn demand_first(&mut self) {
-        let first = self.banks.iter_mut().filter_map(|bank| bank.vacant.pop());
-        for slot in first.collect::<Vec<_>>() {
-            self.demand(slot);
+        for bank in 0..self.banks.len() {
+            let wanted = self.banks[bank].left.max(1);
+            for _ in self.ready_in(bank)..wanted {
+                if let Some(slot) = self.banks[bank].vacant.pop() {
+                    self.demand(slot);
+                }
+            }
         }
+    }
+
+    /// Connections of a bank that can carry requests.
+    fn ready_in(&self, bank: usize) -> usize {
+        let slots = bank * self.shape.slots..(bank + 1) * self.shape.slots;
+        slots.filter(|slot| self.is_ready(*slot)).count()
+    }
+
+    /// The slots whose connection can carry requests.
+    pub fn ready(&self) -> Vec<usize> {
+        (0..self.slots.len()).filter(|slot| self.is_ready(*slot)).collect()
+    }
+
+    /// A plan is over: keeps the connections that can carry requests, and nothing else.
+    pub fn pause(&mut self) {
+        for slot in 0..self.slots.len() {
+            if !self.is_ready(slot) {
+                self.close(slot);
+            }
+        }
+        for bank in 0..self.banks.len() {
+            while let Some(slot) = self.banks[bank].demanded.pop_front() {
+                self.slots[slot].demanded = false;
+                self.become_vacant(slot);
+            }
+            self.banks[bank].left = self.ready_in(bank);
+        }
+    }
+
+    /// The next plan begins, and what happened meanwhile has been noticed. An origin counts as reached when it has
+    /// left a connection open.
+    pub fn resume(&mut self) {
+        self.wake_resting();
+        self.opened = 0;
+        for bank in 0..self.banks.len() {
+            self.banks[bank].was_reached = self.ready_in(bank) > 0;
+        }
+    }
+
+    /// What it was made for.
+    pub fn shape(&self) -> Shape {
+        self.shape
     }
 
     /// Takes a free lane of an open connection.
@@ -337,8 +387,7 @@ impl Pool {
             }
         }
         for bank in 0..self.banks.len() {
-            let slots = bank * self.shape.slots..(bank + 1) * self.shape.slots;
-            if slots.into_iter().any(|slot| self.is_ready(slot)) {
+            if self.ready_in(bank) > 0 {
                 continue;
             }
             let queue = &mut self.banks[bank].waiting;

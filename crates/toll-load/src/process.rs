@@ -1,20 +1,24 @@
-//! The engine as a process: a JSON plan in, one JSON event a line out.
+//! The engine as a process: JSON plans in, one JSON event a line out.
 //!
-//! A second thread writes, so that a reader who is slow does not hold up the load. When nobody reads any more
+//! A plan is carried out as soon as its closing brace is read; its last event is the report, and then the next plan is
+//! read. A second thread writes, so that a reader who is slow does not hold up the load. When nobody reads any more
 //! the load stops at its next event. SIGTERM needs no care: there is nothing to clean up.
 
-use std::io::{Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use crate::engine::run_until;
-use crate::{LoadError, LoadEvent, LoadPlan};
+use serde_json::Deserializer;
 
-/// Reads one [`LoadPlan`], runs it and writes its [`LoadEvent`]s; the last one carries the report, or says
-/// why there is none. The exit code is 0 with a report and 1 without, or
-/// when nobody read it.
+use crate::{Listener, LoadError, LoadEvent, LoadPlan, Session};
+
+/// Reads one [`LoadPlan`] after the other, runs each as it comes and writes its [`LoadEvent`]s; the last one carries
+/// the report. Plans that fit find their connections open ([`Session`]). The end of the input ends the process.
+///
+/// The exit code is 0 when each plan has its report. It is 1 after the first that has none, whose last event says why,
+/// or when nobody reads.
 pub fn serve(stdin: impl Read, stdout: impl Write + Send) -> ExitCode {
     let stop = AtomicBool::new(false);
     let (events, lines) = channel();
@@ -24,21 +28,37 @@ pub fn serve(stdin: impl Read, stdout: impl Write + Send) -> ExitCode {
             // The writer goes first only when it has set `stop`, which ends the load.
             let _ = events.send(event);
         };
-        let result = read_plan(stdin).and_then(|plan| run_until(&plan, &stop, &mut emit));
-        let (last, code) = match result {
-            Ok(report) => (LoadEvent::Report { report: Box::new(report) }, ExitCode::SUCCESS),
-            Err(error) => (failed(&error), ExitCode::FAILURE),
-        };
-        emit(last);
+        let carried = carry_all(stdin, &stop, &mut emit);
+        if let Err(error) = &carried {
+            emit(failed(error));
+        }
         drop(events);
-        if stop.load(Ordering::Relaxed) { ExitCode::FAILURE } else { code }
+        let is_well = carried.is_ok() && !stop.load(Ordering::Relaxed);
+        if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     })
 }
 
-fn read_plan(mut stdin: impl Read) -> Result<LoadPlan, LoadError> {
-    let mut text = String::new();
-    stdin.read_to_string(&mut text).map_err(LoadError::PlanUnreadable)?;
-    serde_json::from_str(&text).map_err(LoadError::PlanInvalid)
+fn carry_all(
+    stdin: impl Read,
+    stop: &AtomicBool,
+    emit: &mut dyn FnMut(LoadEvent),
+) -> Result<(), LoadError> {
+    let mut session = Session::new();
+    let plans = Deserializer::from_reader(BufReader::new(stdin)).into_iter::<LoadPlan>();
+    for plan in plans {
+        let plan = plan.map_err(unreadable)?;
+        let report = session.run(&plan, Listener { stop, emit, samples: None })?;
+        emit(LoadEvent::Report { report: Box::new(report) });
+    }
+    Ok(())
+}
+
+fn unreadable(error: serde_json::Error) -> LoadError {
+    if error.is_io() {
+        LoadError::PlanUnreadable(error.into())
+    } else {
+        LoadError::PlanInvalid(error)
+    }
 }
 
 fn failed(error: &LoadError) -> LoadEvent {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 /// Version of [`LoadReport`].
 pub(crate) const REPORT_VERSION: u32 = 2;
 
-/// The parts of a trial's load, in order.
+/// The parts of a slice's load, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -50,7 +50,7 @@ pub enum LoadEvent {
         /// Errors since the phase began.
         errors: u64,
     },
-    /// The last line.
+    /// The last event of a plan.
     Report {
         /// The whole result.
         report: Box<LoadReport>,
@@ -121,6 +121,8 @@ pub struct Check {
 impl Check {
     /// Name of the only check that is of the services: all others are of the load generator.
     pub const ERRORS: &str = "errors";
+    /// Name of the check that all requests that fell due were sent.
+    pub const SCHEDULE: &str = "schedule";
 }
 
 /// Kinds of failed requests. An HTTP status is not an error of the transport; statuses are counted apart.
@@ -215,7 +217,7 @@ pub struct PhaseReport {
     pub clients: (u64, u64),
     /// The stages of the profile, in order; empty when it has only one.
     pub stages: Vec<StageReport>,
-    /// Four times a second, in order; empty in a merged report, since quantiles cannot be added.
+    /// Four times a second, in order; empty in a merged report or a sum, since quantiles cannot be added.
     pub series: Vec<SeriesPoint>,
     /// CPU time (user + system) of the event loops in this phase, nanoseconds.
     pub cpu_ns: u64,
@@ -326,6 +328,9 @@ impl PartialEq for Histogram {
 }
 
 impl Histogram {
+    /// Width of a bucket as a share of its value: three significant digits.
+    pub const RESOLUTION: f64 = 1e-3;
+
     /// Values above this, one hour, are recorded as this.
     const HIGHEST_NS: u64 = 3_600_000_000_000;
 

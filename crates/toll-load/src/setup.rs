@@ -1,6 +1,5 @@
 //! Turns a [`LoadPlan`] into what the event loops work with: checked numbers and origins to connect to.
 
-use std::net::TcpStream;
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -9,6 +8,7 @@ use crate::connection::Speech;
 use crate::error::kernel;
 use crate::pool::Shape;
 use crate::requests::{Numbers, Requests};
+use crate::routes::Routes;
 use crate::schedule::{Clients, Slice, Stages, nanoseconds};
 use crate::transport::Origin;
 use crate::{Iteration, LoadError, LoadModel, LoadPlan, Profile, Protocol, Reuse, Stop};
@@ -20,9 +20,11 @@ const FILES_OF_A_LOOP: u64 = 4;
 
 /// A plan that can be carried out.
 #[derive(Debug)]
-pub(crate) struct Setup<'a> {
+pub(crate) struct Setup {
     /// What was asked for.
-    pub plan: &'a LoadPlan,
+    pub plan: LoadPlan,
+    /// Number of the route to the origins.
+    pub route: usize,
     /// Where connections go, in the order in which the targets name them.
     pub origins: Vec<Origin>,
     /// Time that names took to resolve.
@@ -37,6 +39,8 @@ pub(crate) struct Setup<'a> {
     pub warm_up_max_ns: u64,
     /// Length of the measured phase, in all event loops together.
     pub length: Length,
+    /// Number of the first request.
+    first_number: u64,
 }
 
 /// How long a phase lasts, whenever it begins.
@@ -48,18 +52,19 @@ pub(crate) enum Length {
     Requests(u64),
 }
 
-impl<'a> Setup<'a> {
-    /// Checks the whole plan and finds the addresses of its hosts.
+impl Setup {
+    /// Checks the whole plan and finds the addresses of its hosts. Its requests are numbered from `next_number` on.
     ///
     /// # Errors
     /// When the plan asks for what cannot be done, or a host has no address.
-    pub fn new(plan: &'a LoadPlan) -> Result<Setup<'a>, LoadError> {
+    pub fn new(plan: &LoadPlan, routes: &mut Routes, next_number: u64) -> Result<Setup, LoadError> {
         let (min_s, max_s) = (plan.warm_up.min_s, plan.warm_up.max_s);
         if min_s > max_s {
             return Err(LoadError::WarmUpBounds { min_s, max_s });
         }
         let mut setup = Setup {
-            plan,
+            plan: plan.clone(),
+            route: 0,
             origins: Vec::new(),
             resolved_in: Duration::ZERO,
             stages: Stages::new(profile(&plan.model)),
@@ -70,16 +75,22 @@ impl<'a> Setup<'a> {
                 Stop::AfterSeconds(s) => Length::Time(nanoseconds("stop.after_seconds", s)?),
                 Stop::AfterRequests(n) => Length::Requests(at_least_one("stop.after_requests", n)?),
             },
+            first_number: 0,
         };
         setup.check_counts()?;
+        // A whole number of turns of all loops, and of all engines that share the load: each keeps its own numbers.
+        setup.first_number = next_number.next_multiple_of(setup.request_slice(0).stride);
         // Made here once to find what is wrong with it before anything is sent.
         let requests = setup.requests(0)?;
-        setup.find_origins(&requests)?;
+        let timeout = Duration::from_nanos(setup.timeout_ns);
+        (setup.route, setup.resolved_in) =
+            routes.find(&plan.connection, requests.origins(), timeout)?;
+        setup.origins = routes.route(setup.route).origins.clone();
         Ok(setup)
     }
 
     fn check_counts(&self) -> Result<(), LoadError> {
-        let plan = self.plan;
+        let plan = &self.plan;
         at_least_one("threads", plan.threads)?;
         at_least_one("streams", plan.connection.protocol.streams())?;
         at_least_one("part.of", plan.part.of)?;
@@ -102,29 +113,6 @@ impl<'a> Setup<'a> {
             }
         }
         Ok(())
-    }
-
-    fn find_origins(&mut self, requests: &Requests) -> Result<(), LoadError> {
-        for key in requests.origins() {
-            let (origin, took) =
-                Origin::find(key.scheme, &key.host, key.port, &self.plan.connection)?;
-            self.resolved_in += took;
-            self.origins.push(self.reachable(origin)?);
-        }
-        Ok(())
-    }
-
-    /// Chooses the first of several addresses that accepts a connection.
-    fn reachable(&self, mut origin: Origin) -> Result<Origin, LoadError> {
-        let candidates = origin.addresses().to_vec();
-        let timeout = Duration::from_nanos(self.timeout_ns);
-        if candidates.len() > 1 {
-            let accepts = |address| TcpStream::connect_timeout(address, timeout).is_ok();
-            if let Some(address) = candidates.iter().find(|address| accepts(address)) {
-                origin.choose(*address);
-            }
-        }
-        Ok(origin)
     }
 
     /// The share of arrivals, clients and request numbers of one event loop.
@@ -164,8 +152,8 @@ impl<'a> Setup<'a> {
     /// When a target cannot be sent.
     pub fn requests(&self, thread: u32) -> Result<Requests, LoadError> {
         let Slice { first, stride } = self.request_slice(thread);
-        let plan = self.plan;
-        let numbers = Numbers { first, stride };
+        let plan = &self.plan;
+        let numbers = Numbers { base: self.first_number, first, stride };
         Requests::new(&plan.targets, &plan.rows, &plan.connection, plan.seed, numbers)
     }
 
@@ -193,10 +181,10 @@ impl<'a> Setup<'a> {
         Shape { slots, shared, speech }
     }
 
-    /// Makes sure that the process may open all its connections.
+    /// Makes sure that the process may open all its connections, beside those that earlier plans have left.
     ///
     /// # Errors
-    /// When the hard limit is lower.
+    /// When the hard limit is too low for this plan.
     pub fn raise_file_limit(&self) -> Result<(), LoadError> {
         let own = OWN_FILES + FILES_OF_A_LOOP * u64::from(self.plan.threads);
         let needed = self.most_connections() * self.origins.len() as u64 + own;
@@ -204,8 +192,8 @@ impl<'a> Setup<'a> {
         if hard < needed {
             return Err(LoadError::OpenFileLimit { needed, limit: hard });
         }
-        if soft < needed {
-            setrlimit(Resource::RLIMIT_NOFILE, needed, hard).map_err(kernel("setrlimit"))?;
+        if soft < hard {
+            setrlimit(Resource::RLIMIT_NOFILE, hard, hard).map_err(kernel("setrlimit"))?;
         }
         Ok(())
     }
@@ -260,7 +248,7 @@ mod tests {
     #[test]
     fn numbers_become_nanoseconds() {
         let plan = plan(r#"{"stop": {"after_seconds": 0.25}}"#);
-        let setup = Setup::new(&plan).unwrap();
+        let setup = Setup::new(&plan, &mut Routes::default(), 0).unwrap();
         assert_eq!(setup.length, Length::Time(250_000_000));
         assert_eq!((setup.timeout_ns, setup.warm_up_max_ns), (100_000_000, SECOND_NS));
     }
@@ -276,7 +264,7 @@ mod tests {
             r#"{"warm_up": {"min_s": 2, "max_s": 1}}"#,
             r#"{"timeout_ms": 0}"#,
         ] {
-            let error = Setup::new(&plan(change)).expect_err(change);
+            let error = Setup::new(&plan(change), &mut Routes::default(), 0).expect_err(change);
             assert!(error.help().is_some(), "{error}");
         }
     }

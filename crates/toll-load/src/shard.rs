@@ -9,6 +9,7 @@ use nix::sys::epoll::EpollFlags;
 use crate::clients::{After, Crew};
 use crate::clock::now_ns;
 use crate::connection::{OpenFault, Scratch};
+use crate::connections::{Connections, Kept};
 use crate::control::{Control, Outbox, Signal};
 use crate::http2::Completion;
 use crate::occupancy::Occupancy;
@@ -42,6 +43,8 @@ pub(crate) struct Finished {
     pub measured: Recorder,
     /// Connections opened in all phases.
     pub opened: u64,
+    /// Number of the request that would have come next.
+    pub next_number: u64,
     /// Samples that nobody took in time.
     pub samples_lost: u64,
 }
@@ -64,10 +67,11 @@ struct Ended {
 /// An event loop.
 #[derive(Debug)]
 pub(crate) struct Shard<'a> {
-    setup: &'a Setup<'a>,
+    setup: &'a Setup,
     thread: u32,
     control: &'a Control,
     outbox: Outbox,
+    route: usize,
     poller: Poller,
     pool: Pool,
     requests: Requests,
@@ -92,21 +96,23 @@ pub(crate) struct Shard<'a> {
 }
 
 impl<'a> Shard<'a> {
-    /// An event loop that has opened nothing yet.
+    /// An event loop with the connections that an earlier plan of this kind has left.
     ///
     /// # Errors
     /// When the kernel gives no event queue.
     pub fn new(
-        setup: &'a Setup<'a>,
+        setup: &'a Setup,
         thread: u32,
         control: &'a Control,
         outbox: Outbox,
+        kept: &mut Kept,
     ) -> Result<Shard<'a>, LoadError> {
-        let plan = setup.plan;
+        let plan = &setup.plan;
         let slice = setup.slice(thread);
         let (source, clients) = match &plan.model {
             LoadModel::Closed { clients, iteration } => {
-                let crew = Crew::new(Clients::new(clients)?, *iteration, slice);
+                let crew =
+                    Crew::new(Clients::new(clients)?, *iteration, slice, setup.warm_up_max_ns > 0);
                 let size = crew.size();
                 (Source::Clients(crew), size)
             }
@@ -118,10 +124,12 @@ impl<'a> Shard<'a> {
         let slots = shape.slots * setup.origins.len();
         let open_loop = shape.shared;
         let recorder = || Recorder::new(slots, plan.targets.len(), open_loop, &setup.stages);
+        let Connections { route, poller, pool } = kept.take(setup, shape, control.call(thread))?;
         let now_ns = now_ns();
         Ok(Shard {
-            poller: Poller::new(plan.idle, control.call(thread))?,
-            pool: Pool::new(shape, &setup.origins, &plan.connection),
+            route,
+            poller,
+            pool,
             requests: setup.requests(thread)?,
             source,
             budget: Budget::new(Bound::Requests(0)),
@@ -146,11 +154,13 @@ impl<'a> Shard<'a> {
         })
     }
 
-    /// Opens the first connections, waits for the agreed instant, and carries the load out.
+    /// Opens the first connections, waits for the agreed instant, carries the load out, and leaves the connections
+    /// to the next plan.
     ///
     /// # Errors
     /// When not one connection can be made, or the load is stopped before it is measured.
-    pub fn run(mut self) -> Result<Finished, LoadError> {
+    pub fn run(mut self) -> Result<(Finished, Connections), LoadError> {
+        self.catch_up()?;
         self.open()?;
         self.outbox.ready();
         while !self.control.has_begun(now_ns()) {
@@ -160,12 +170,34 @@ impl<'a> Shard<'a> {
         self.warm_up()?;
         self.measure()?;
         self.drain()?;
-        Ok(Finished {
+        let finished = Finished {
             warm_up: self.warm_up,
             measured: self.measured,
             opened: self.pool.opened(),
+            next_number: self.requests.next_number(),
             samples_lost: self.outbox.samples_lost(),
-        })
+        };
+        let Shard { route, poller, pool, .. } = self;
+        Ok((finished, Connections { route, poller, pool }))
+    }
+
+    /// Notices what has become of the connections since an earlier plan: some the peer has closed, and no request
+    /// of this plan shall be the one that finds out.
+    fn catch_up(&mut self) -> Result<(), LoadError> {
+        loop {
+            match self.poller.look()? {
+                0 => break,
+                found => self.on_events(found),
+            }
+        }
+        // What ended an idle connection is no reason not to run this plan.
+        self.first_failure = None;
+        self.is_refused = false;
+        self.pool.resume();
+        for slot in self.pool.ready() {
+            self.serve_lanes(slot, now_ns());
+        }
+        Ok(())
     }
 
     /// Opens the connections that the load begins with, at least one to each origin. Others that fail are opened,
@@ -257,11 +289,13 @@ impl<'a> Shard<'a> {
         abandoned.len() as u64
     }
 
-    /// A load that was stopped does not wait for its answers: these requests neither came back nor failed.
+    /// A load that was stopped does not wait for its answers: these requests neither came back nor failed. Their
+    /// connections are of no use to another plan.
     fn leave_unanswered(&mut self) {
         for lane in self.pool.busy_since_before(u64::MAX) {
             if let Some(exchange) = self.pool.vacate(lane) {
                 self.recorder(exchange.phase).left_unanswered();
+                self.pool.close(self.pool.slot_of_lane(lane));
             }
         }
     }
@@ -346,9 +380,18 @@ impl<'a> Shard<'a> {
         self.release(before_ns);
         self.open_connections(before_ns);
         let (due_ns, alarm_ns) = (self.next_due_ns(), self.next_alarm_ns());
-        let count = self.poller.wait(due_ns, alarm_ns, now_ns())?;
+        let found = self.poller.wait(due_ns, alarm_ns, now_ns())?;
+        self.on_events(found);
+        self.housekeep(now_ns());
+        match self.first_failure.take_if(|_| self.is_refused) {
+            Some(refusal) => Err(refusal),
+            None => Ok(()),
+        }
+    }
+
+    fn on_events(&mut self, found: usize) {
         let open_loop = matches!(self.source, Source::Arrivals { .. });
-        for number in 0..count {
+        for number in 0..found {
             let (source, flags) = self.poller.event(number);
             if let EventSource::Token(token) = source {
                 self.on_event(token, flags);
@@ -356,11 +399,6 @@ impl<'a> Shard<'a> {
             if open_loop {
                 self.release(now_ns());
             }
-        }
-        self.housekeep(now_ns());
-        match self.first_failure.take_if(|_| self.is_refused) {
-            Some(refusal) => Err(refusal),
-            None => Ok(()),
         }
     }
 

@@ -13,15 +13,17 @@ const EXAMPLES: &str = r#"Examples:
   toll-service probe --connect 10.77.0.2:9000 --header 'x-toll-probe: 1'
   toll-service query --socket /run/postgresql --user postgres --database postgres 'SELECT 1'
 
-A configuration (addresses are called in turn; relay, database, its write, and stall are optional; relay answers
-what the last call answered; the stall answers nothing for the first 100 ms of each second):
+A configuration (addresses are called in turn; relay, database, its write, stall and planted are optional; relay answers
+what the last call answered; the stall answers nothing for the first 100 ms of each second; what is planted costs each
+request so many rounds of computing and so long a sleep, makes one request in 100 late, and holds memory):
   {"name": "name", "listen": "10.77.0.2:8083",
    "calls": [{"service": "audit", "addresses": ["10.77.0.3:8084"], "host": "audit:8084"}],
    "work_us": 300, "reply_bytes": 5, "status": 200, "relay": false,
    "database": {"service": "postgres", "address": "10.77.0.6:5432", "user": "toll", "database": "toll",
                 "connections": 16, "read": "SELECT id, name FROM customers WHERE id = 1",
                 "write": "INSERT INTO customers (document) VALUES ($1::text::json)"},
-   "stall": {"every_ms": 1000, "lasting_ms": 100}}
+   "stall": {"every_ms": 1000, "lasting_ms": 100},
+   "planted": {"iterations": 1000, "sleep_us": 50, "late": {"one_in": 100, "by_ms": 20}, "ballast_bytes": 10485760}}
 
 A part of the airline (web calls flights, bookings and customers and has no database; bookings calls customers and
 flights; kind: mongo_db or postgres; identity: certificate and key in one file):

@@ -14,6 +14,7 @@ use serde::de::{self, Deserialize as _, DeserializeOwned, Deserializer, IgnoredA
 
 use crate::airline;
 use crate::error::Error;
+use crate::planted::Planted;
 use crate::stall::Stall;
 
 /// Which of the program's roles is to be played.
@@ -51,6 +52,9 @@ pub(crate) struct Config {
     /// A known-answer fault.
     #[serde(default)]
     pub(crate) stall: Option<Stall>,
+    /// Effects of known size.
+    #[serde(default)]
+    pub(crate) planted: Planted,
 }
 
 /// A service to call.

@@ -19,6 +19,7 @@ mod error;
 mod exposition;
 mod handshake;
 mod path_report;
+mod planted;
 mod probe;
 mod query;
 mod request;
@@ -34,6 +35,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser as _;
 
@@ -50,6 +52,11 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(line) => obey(line).unwrap_or_else(|error| complain(&error)),
         Err(usage) => explain(&usage),
     }
+}
+
+/// CPU time that so many iterations, as its configuration plants them, take on this thread.
+pub fn cpu_time_of(iterations: u64) -> Duration {
+    work::cpu_time_of(u128::from(iterations))
 }
 
 fn obey(line: CommandLine) -> Result<ExitCode, Error> {

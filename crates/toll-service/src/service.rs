@@ -14,6 +14,7 @@ use crate::calls::{CallError, Calls};
 use crate::config::Config;
 use crate::database::{Database, QueryError};
 use crate::path_report::{PROBE_HEADER, PathReport, Seen};
+use crate::planted::Plant;
 use crate::request::{LARGEST_BODY, WholeRequest};
 use crate::stall::Gate;
 use crate::work;
@@ -32,6 +33,7 @@ pub(crate) struct Service {
     status: StatusCode,
     reply: Bytes,
     gate: Gate,
+    plant: Plant,
     /// Without probes.
     arrivals: Arrivals,
 }
@@ -50,6 +52,7 @@ impl Service {
             relay: config.relay,
             status: config.status,
             reply: filler(config.reply_bytes),
+            plant: Plant::new(config.planted),
             gate: config.stall.map_or_else(|| Ok(Gate::always_open()), Gate::shut_by)?,
             arrivals: Arrivals::default(),
         })
@@ -71,6 +74,7 @@ impl Service {
 
     async fn serve(&self, request: &WholeRequest) -> Result<Answer, Failure> {
         work::burn_aside(self.work).await;
+        self.plant.bear().await;
         let last = self.calls.make(request).await?;
         if let Some(answer) = self.query(request).await? {
             return Ok(answer);

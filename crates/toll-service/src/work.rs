@@ -25,6 +25,14 @@ pub(crate) async fn burn_aside(work: Duration) {
     }
 }
 
+/// Computes so many rounds, however long they take, while another worker watches the sockets.
+pub(crate) async fn compute_aside(rounds: u128) {
+    if rounds > 0 {
+        leave_the_sockets_to_another_worker().await;
+        compute(1, rounds);
+    }
+}
+
 /// Computes until the calling thread has used `work` more CPU time.
 ///
 /// Looks at the clock more often as the end comes near: each look is a system call, and with many of them
@@ -70,7 +78,15 @@ fn compute(mut state: u64, rounds: u128) -> u64 {
     black_box(state)
 }
 
-fn thread_cpu_time() -> Duration {
+/// CPU time that so many rounds take here.
+pub(crate) fn cpu_time_of(rounds: u128) -> Duration {
+    let before = thread_cpu_time();
+    compute(1, rounds);
+    thread_cpu_time() - before
+}
+
+/// CPU time that the calling thread has used.
+pub(crate) fn thread_cpu_time() -> Duration {
     let clock = ClockId::CLOCK_THREAD_CPUTIME_ID;
     clock_gettime(clock).expect("Linux counts the CPU time of each thread").into()
 }

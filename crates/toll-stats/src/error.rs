@@ -11,18 +11,10 @@ pub enum Error {
         /// Values needed.
         need: usize,
     },
-    /// The arms of a paired comparison do not pair up.
-    #[error("unequal arms: {baseline} values of the baseline, {treatment} of the treatment")]
-    UnequalLengths {
-        /// Values of the baseline.
-        baseline: usize,
-        /// Values of the treatment.
-        treatment: usize,
-    },
-    /// A ratio needs both values above zero.
-    #[error("no ratio with a value of {value} (pair {index})")]
+    /// A ratio needs figures above zero.
+    #[error("no ratio with a value of {value} (figure {index})")]
     NotPositive {
-        /// Position of the pair, from 0.
+        /// Position in [`crate::Figures`], from 0: the variant's, the baseline's, its second arm's.
         index: usize,
         /// The value that is zero or negative.
         value: f64,
@@ -66,12 +58,9 @@ impl Error {
     /// What to do about it; absent where only the caller's code can help.
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::TooFew { need, .. } => Some(format!("run at least {need} valid blocks")),
-            Self::UnequalLengths { .. } => {
-                Some("leave out the blocks in which one of the two variants is invalid".into())
-            }
+            Self::TooFew { need, .. } => Some(format!("run at least {need} valid rounds")),
             Self::NotPositive { .. } => {
-                Some("compare by difference: a ratio to zero says nothing".into())
+                Some("leave the metric out: a ratio to zero says nothing".into())
             }
             Self::LevelOutOfRange(_) => Some("for 95 % write 0.95".into()),
             Self::QuantileOutOfRange(_) => Some("for the 99th percentile write 0.99".into()),

@@ -1,7 +1,7 @@
-//! Turns one number per block into a mean with its interval, for one arm or for pairs of two arms.
+//! Turns one number per round into a mean with its interval.
 //!
 //! All intervals are Student's t intervals (Student, "The probable error of a mean", Biometrika 6,
-//! 1908). They assume that blocks are independent and roughly normal, after the logarithm for a ratio.
+//! 1908). They assume that rounds are independent and roughly normal.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -30,11 +30,11 @@ impl Level {
     }
 }
 
-/// A mean over blocks with its interval.
+/// A mean over rounds with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive] // Only this crate makes one, so `samples` is never below two.
 pub struct Estimate {
-    /// The mean over blocks, in the unit of the values; a plain number for a ratio.
+    /// The mean over rounds, in the unit of the values; a plain number for a ratio.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,
@@ -42,7 +42,7 @@ pub struct Estimate {
     pub high: f64,
     /// Level of the interval.
     pub level: Level,
-    /// Number of blocks, or pairs of blocks, behind it; of a [`crate::regression`] the observations.
+    /// Number of rounds behind it; of a [`crate::regression`] the observations.
     pub samples: usize,
 }
 
@@ -55,11 +55,6 @@ impl Estimate {
     /// Half the width of the interval; never negative.
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
-    }
-
-    /// What a ratio says of the change: -0.1, ten per cent less, for 0.9.
-    pub fn change_of_ratio(self) -> Self {
-        self.map(|ratio| ratio - 1.0)
     }
 
     pub(crate) fn map(self, f: impl Fn(f64) -> f64) -> Self {
@@ -77,45 +72,8 @@ pub fn mean(values: &[f64], level: Level) -> Result<Estimate, Error> {
     let n = values.len() as f64;
     let value = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|v| (v - value).powi(2)).sum::<f64>() / (n - 1.0);
-    let half = t_quantile(level, values.len()) * (variance / n).sqrt();
+    let half = student(level, n - 1.0) * (variance / n).sqrt();
     Ok(Estimate { value, low: value - half, high: value + half, level, samples: values.len() })
-}
-
-/// Mean of `treatment - baseline` over pairs with its interval.
-///
-/// # Errors
-/// [`Error::UnequalLengths`], [`Error::TooFew`] below two pairs, [`Error::NotFinite`].
-pub fn paired_difference(
-    baseline: &[f64],
-    treatment: &[f64],
-    level: Level,
-) -> Result<Estimate, Error> {
-    same_length(baseline, treatment)?;
-    let differences: Vec<f64> = baseline.iter().zip(treatment).map(|(b, t)| t - b).collect();
-    mean(&differences, level)
-}
-
-/// Geometric mean of `treatment / baseline` over pairs with its interval.
-///
-/// The mean is taken of logarithms, so that swapping the arms gives exactly the inverse (Fleming and
-/// Wallace, "How not to lie with statistics", CACM 29, 1986).
-///
-/// # Errors
-/// [`Error::UnequalLengths`], [`Error::TooFew`] below two pairs, [`Error::NotFinite`],
-/// [`Error::NotPositive`].
-pub fn paired_ratio(baseline: &[f64], treatment: &[f64], level: Level) -> Result<Estimate, Error> {
-    let logarithms = |values: &[f64]| -> Result<Vec<f64>, Error> {
-        all_finite(values)?;
-        all_positive(values)?;
-        Ok(values.iter().map(|v| v.ln()).collect())
-    };
-    let difference = paired_difference(&logarithms(baseline)?, &logarithms(treatment)?, level)?;
-    Ok(difference.map(f64::exp))
-}
-
-/// The factor on the standard error of a mean of `samples` values (two or more) that makes its interval.
-pub(crate) fn t_quantile(level: Level, samples: usize) -> f64 {
-    student(level, samples as f64 - 1.0)
 }
 
 /// The factor on a standard error with so many degrees of freedom (one or more) that makes its interval.
@@ -135,16 +93,4 @@ pub(crate) fn all_finite(values: &[f64]) -> Result<(), Error> {
         Some(index) => Err(Error::NotFinite { index }),
         None => Ok(()),
     }
-}
-
-fn all_positive(values: &[f64]) -> Result<(), Error> {
-    match values.iter().position(|v| *v <= 0.0) {
-        Some(index) => Err(Error::NotPositive { index, value: values[index] }),
-        None => Ok(()),
-    }
-}
-
-fn same_length(baseline: &[f64], treatment: &[f64]) -> Result<(), Error> {
-    let (baseline, treatment) = (baseline.len(), treatment.len());
-    if baseline == treatment { Ok(()) } else { Err(Error::UnequalLengths { baseline, treatment }) }
 }

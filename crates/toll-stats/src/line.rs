@@ -2,7 +2,7 @@
 //!
 //! Ordinary least squares (Legendre 1805, Gauss 1809), computed from deviations from the means: sums of raw
 //! squares lose digits when the values lie far from zero. No interval comes from the points themselves: the
-//! block is the unit, so a caller takes [`crate::mean`] over the [`pseudo_values`] of the blocks.
+//! round is the unit, so a caller takes [`crate::mean`] over the [`pseudo_values`] of the rounds.
 
 use crate::Error;
 use crate::estimate::{all_finite, at_least};
@@ -61,22 +61,22 @@ pub fn common_line(groups: &[&[(f64, f64)]]) -> Result<Line, Error> {
     Ok(Line { slope, intercept: (ys.iter().sum::<f64>() - slope * xs.iter().sum::<f64>()) / n })
 }
 
-/// What each of `blocks` adds to a figure of all of them, so that their mean is the figure and their scatter its
-/// uncertainty: the pseudo-values of the jackknife (Quenouille 1956, Tukey 1958). Blocks that are all alike in shape
-/// have their own figures for pseudo-values. `None` when the figure cannot be had without one of the blocks.
+/// What each of `rounds` adds to a figure of all of them, so that their mean is the figure and their scatter its
+/// uncertainty: the pseudo-values of the jackknife (Quenouille 1956, Tukey 1958). Rounds that are all alike in shape
+/// have their own figures for pseudo-values. `None` when the figure cannot be had without one of the rounds.
 pub fn pseudo_values<B: Copy>(
-    blocks: &[B],
+    rounds: &[B],
     figure: impl Fn(&[B]) -> Option<f64>,
 ) -> Option<Vec<f64>> {
-    let all = figure(blocks)?;
-    if blocks.len() == 1 {
+    let all = figure(rounds)?;
+    if rounds.len() == 1 {
         return Some(vec![all]);
     }
-    let n = blocks.len() as f64;
+    let n = rounds.len() as f64;
     let without = |left_out: usize| {
         let kept: Vec<B> =
-            blocks.iter().enumerate().filter(|(i, _)| *i != left_out).map(|(_, b)| *b).collect();
+            rounds.iter().enumerate().filter(|(i, _)| *i != left_out).map(|(_, b)| *b).collect();
         Some(n * all - (n - 1.0) * figure(&kept)?)
     };
-    (0..blocks.len()).map(without).collect()
+    (0..rounds.len()).map(without).collect()
 }

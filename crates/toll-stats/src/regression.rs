@@ -8,12 +8,12 @@
 //! * the residuals, by the textbook: `s^2 (X'X)^-1` with `n - p` degrees of freedom (Draper and Smith, "Applied
 //!   regression analysis", chapters 1 and 5). It takes every observation for independent, and a plane that does not
 //!   fit for noise.
-//! * the blocks, by the jackknife over them (Tukey 1958; for regressions Hinkley, "Jackknifing in unbalanced
-//!   situations", Technometrics 19, 1977) with one degree of freedom less than blocks. It takes only blocks for
-//!   independent: what the observations of a block share (a busy hour, a bring-up that several loads use) narrows no
-//!   interval, but it cannot see a plane that misses in every block alike.
+//! * the rounds, by the jackknife over them (Tukey 1958; for regressions Hinkley, "Jackknifing in unbalanced
+//!   situations", Technometrics 19, 1977) with one degree of freedom less than rounds. It takes only rounds for
+//!   independent: what the observations of a round share (a busy hour, a bring-up that several loads use) narrows no
+//!   interval, but it cannot see a plane that misses in every round alike.
 //!
-//! Each is too narrow where the other is right, so every interval is the wider of the two. One block leaves the
+//! Each is too narrow where the other is right, so every interval is the wider of the two. One round leaves the
 //! textbook's alone.
 
 use crate::Error;
@@ -45,25 +45,28 @@ pub struct Regression {
 struct Doubt {
     covariance: Vec<Vec<f64>>,
     degrees_of_freedom: f64,
+    /// Starts that share the doubt: one start of its own is so many times as uncertain. Zero where it knows of none.
+    starts: f64,
 }
 
-/// The plane through the observations of all `blocks` that has the least sum of squared distances.
+/// The plane through the observations of all `rounds` that has the least sum of squared distances.
 ///
 /// # Errors
 /// [`Error::TooFew`] unless there are more observations than terms, [`Error::UnequalTerms`], [`Error::NotFinite`],
 /// [`Error::Collinear`].
-pub fn regression(blocks: &[&[Observation]]) -> Result<Regression, Error> {
-    let all: Vec<&Observation> = blocks.iter().copied().flatten().collect();
+pub fn regression(rounds: &[&[Observation]]) -> Result<Regression, Error> {
+    let all: Vec<&Observation> = rounds.iter().copied().flatten().collect();
     let solved = Solved::of(&all)?;
     let residuals = residual_variance(&all, &solved.coefficients);
     let textbook = Doubt {
         covariance: scaled(&solved.inverse_square(), residuals),
         degrees_of_freedom: (all.len() - solved.coefficients.len()) as f64,
+        starts: 0.0,
     };
     Ok(Regression {
         residual_variance: residuals,
         observations: all.len(),
-        doubts: std::iter::once(textbook).chain(doubt_of_blocks(blocks)).collect(),
+        doubts: std::iter::once(textbook).chain(doubt_of_rounds(rounds)).collect(),
         coefficients: solved.coefficients,
     })
 }
@@ -84,15 +87,18 @@ impl Regression {
     /// # Panics
     /// Unless there are as many terms as the observations had.
     pub fn at(&self, terms: &[f64], level: Level) -> Estimate {
-        self.around(terms, level, 0.0)
+        self.around(terms, level, |_| 0.0)
     }
 
-    /// Where one more observation at `terms` would lie: `sqrt(s^2 + c'Vc)` on either side.
+    /// Where one more observation at `terms` would lie that has a start of its own. Its own variance is that of the
+    /// planes of single rounds, R times the variance of their common one, and that of the residuals, `s^2`: on either
+    /// side `sqrt(c'Vc + R c'Vc + s^2)`. By the textbook, which knows of no starts, `sqrt(c'Vc + s^2)`.
     ///
     /// # Panics
     /// Unless there are as many terms as the observations had.
     pub fn predict(&self, terms: &[f64], level: Level) -> Estimate {
-        self.around(terms, level, self.residual_variance)
+        let own = |doubt: &Doubt| doubt.starts * doubt.covariance(terms, terms);
+        self.around(terms, level, |doubt| own(doubt) + self.residual_variance)
     }
 
     /// The `x` at which the plane at `terms + x * along` is zero, by Fieller's theorem (Fieller, "Some problems in
@@ -126,9 +132,9 @@ impl Regression {
         })
     }
 
-    fn around(&self, terms: &[f64], level: Level, own_variance: f64) -> Estimate {
+    fn around(&self, terms: &[f64], level: Level, own: impl Fn(&Doubt) -> f64) -> Estimate {
         let half = |doubt: &Doubt| {
-            let variance = doubt.covariance(terms, terms) + own_variance;
+            let variance = doubt.covariance(terms, terms) + own(doubt);
             student(level, doubt.degrees_of_freedom) * variance.max(0.0).sqrt()
         };
         let half = self.doubts.iter().map(half).fold(0.0, f64::max);
@@ -154,15 +160,15 @@ fn ends(a: f64, b: f64, c: f64) -> Option<(f64, f64)> {
     Some(((-b - root) / a, (-b + root) / a))
 }
 
-/// The scatter of what each block says of the coefficients; `None` where a block cannot be left out.
-fn doubt_of_blocks(blocks: &[&[Observation]]) -> Option<Doubt> {
-    let n = blocks.len() as f64;
+/// The scatter of what each round says of the coefficients; `None` where a round cannot be left out.
+fn doubt_of_rounds(rounds: &[&[Observation]]) -> Option<Doubt> {
+    let n = rounds.len() as f64;
     let without = |left_out: usize| -> Option<Vec<f64>> {
-        let kept = blocks.iter().enumerate().filter(|(i, _)| *i != left_out);
-        let kept: Vec<&Observation> = kept.flat_map(|(_, block)| block.iter()).collect();
+        let kept = rounds.iter().enumerate().filter(|(i, _)| *i != left_out);
+        let kept: Vec<&Observation> = kept.flat_map(|(_, round)| round.iter()).collect();
         Some(Solved::of(&kept).ok()?.coefficients)
     };
-    let without: Vec<Vec<f64>> = (0..blocks.len()).map(without).collect::<Option<_>>()?;
+    let without: Vec<Vec<f64>> = (0..rounds.len()).map(without).collect::<Option<_>>()?;
     if without.len() < 2 {
         return None;
     }
@@ -172,7 +178,8 @@ fn doubt_of_blocks(blocks: &[&[Observation]]) -> Option<Doubt> {
         let products = without.iter().map(|c| (c[i] - means[i]) * (c[j] - means[j]));
         products.sum::<f64>() * (n - 1.0) / n
     };
-    Some(Doubt { covariance: square(means.len(), entry), degrees_of_freedom: n - 1.0 })
+    let covariance = square(means.len(), entry);
+    Some(Doubt { covariance, degrees_of_freedom: n - 1.0, starts: n })
 }
 
 /// The coefficients, and the triangle `R` with `X'X = R'R`.

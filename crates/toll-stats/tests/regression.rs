@@ -163,11 +163,11 @@ fn what_has_no_plane_is_named() {
 }
 
 #[test]
-fn without_a_block_that_alone_has_a_size_the_residuals_speak_alone() {
-    let block = |sizes: &[f64]| -> Vec<Observation> {
+fn without_a_round_that_alone_has_a_size_the_residuals_speak_alone() {
+    let round = |sizes: &[f64]| -> Vec<Observation> {
         sizes.iter().map(|n| observation(&[1.0, *n], 3.0 * n + (n * 7.0) % 2.0)).collect()
     };
-    let (whole, small) = (block(&[1.0, 1.0, 10.0, 50.0]), block(&[1.0, 1.0]));
+    let (whole, small) = (round(&[1.0, 1.0, 10.0, 50.0]), round(&[1.0, 1.0]));
     let together = [whole.clone(), small.clone()].concat();
     let (apart, together) = (regression(&[&whole, &small]), regression(&[&together]));
     assert_eq!(apart.unwrap(), together.unwrap());
@@ -188,20 +188,20 @@ const TRUTH: [f64; 3] = [40.0, 3.0, 0.2];
 const MIDDLE: [f64; 3] = [1.0, 38.0, 35.0];
 const PLACE: [f64; 3] = [1.0, 70.0, 30.0];
 
-/// How far observations of one block, of one size in a block, and single ones scatter.
+/// How far observations of one round, of one size in a round, and single ones scatter.
 #[derive(Clone, Copy)]
 struct Scatter {
-    block: f64,
+    round: f64,
     size: f64,
     own: f64,
 }
 
-fn blocks(rng: &mut StdRng, scatter: Scatter, count: usize) -> Vec<Vec<Observation>> {
-    (0..count).map(|_| block(rng, scatter)).collect()
+fn rounds(rng: &mut StdRng, scatter: Scatter, count: usize) -> Vec<Vec<Observation>> {
+    (0..count).map(|_| round(rng, scatter)).collect()
 }
 
-fn block(rng: &mut StdRng, scatter: Scatter) -> Vec<Observation> {
-    let shared = scatter.block * normal(rng);
+fn round(rng: &mut StdRng, scatter: Scatter) -> Vec<Observation> {
+    let shared = scatter.round * normal(rng);
     let mut of_size = 0.0;
     CELLS
         .iter()
@@ -226,20 +226,20 @@ fn normal(rng: &mut StdRng) -> f64 {
     radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
 }
 
-/// Shares of studies whose intervals hold the truth: in the middle, of the slope, and of one more trial at a new place.
+/// Shares of studies whose intervals hold the truth: in the middle, of the slope, and of one more observation at a new place.
 fn coverage(scatter: Scatter, count: usize, apart: bool) -> [f64; 3] {
     const STUDIES: u32 = 2_000;
     let mut rng = StdRng::seed_from_u64(1954);
     let mut held = [0.0; 3];
     for _ in 0..STUDIES {
-        let blocks = blocks(&mut rng, scatter, count);
+        let rounds = rounds(&mut rng, scatter, count);
         let plane = if apart {
-            let blocks: Vec<&[Observation]> = blocks.iter().map(Vec::as_slice).collect();
-            regression(&blocks).unwrap()
+            let rounds: Vec<&[Observation]> = rounds.iter().map(Vec::as_slice).collect();
+            regression(&rounds).unwrap()
         } else {
-            regression(&[&blocks.concat()]).unwrap()
+            regression(&[&rounds.concat()]).unwrap()
         };
-        let spread = scatter.block.hypot(scatter.size).hypot(scatter.own);
+        let spread = scatter.round.hypot(scatter.size).hypot(scatter.own);
         let next = at(&PLACE) + spread * normal(&mut rng);
         let intervals = [
             (plane.at(&MIDDLE, Level::P95), at(&MIDDLE)),
@@ -255,25 +255,59 @@ fn coverage(scatter: Scatter, count: usize, apart: bool) -> [f64; 3] {
 }
 
 #[test]
-fn textbook_intervals_hold_the_truth_95_times_in_100_where_trials_are_independent() {
-    let held = coverage(Scatter { block: 0.0, size: 0.0, own: 4.0 }, 5, false);
+fn textbook_intervals_hold_the_truth_95_times_in_100_where_observations_are_independent() {
+    let held = coverage(Scatter { round: 0.0, size: 0.0, own: 4.0 }, 5, false);
     // Four standard errors of a share of 0.95 among 2000 studies are 0.0195.
     assert!(held.iter().all(|share| (0.93..=0.97).contains(share)), "{held:?}");
 }
 
 #[test]
-fn what_a_block_shares_makes_the_textbook_too_sure_and_the_blocks_not() {
-    let shared = Scatter { block: 4.0, size: 3.0, own: 1.0 };
+fn what_a_round_shares_makes_the_textbook_too_sure_and_the_rounds_not() {
+    let shared = Scatter { round: 4.0, size: 3.0, own: 1.0 };
     let textbook = coverage(shared, 5, false);
     assert!(textbook[0] < 0.7, "{textbook:?}");
-    let blocks = coverage(shared, 5, true);
-    assert!(blocks.iter().all(|share| *share > 0.94), "{blocks:?}");
+    let rounds = coverage(shared, 5, true);
+    assert!(rounds.iter().all(|share| *share > 0.94), "{rounds:?}");
 }
 
 #[test]
-fn three_blocks_are_enough_for_intervals_that_hold() {
-    let held = coverage(Scatter { block: 4.0, size: 3.0, own: 1.0 }, 3, true);
+fn three_rounds_are_enough_for_intervals_that_hold() {
+    let held = coverage(Scatter { round: 4.0, size: 3.0, own: 1.0 }, 3, true);
     assert!(held.iter().all(|share| *share > 0.93), "{held:?}");
+}
+
+/// Rounds in which a pod costs 5 % more or less, as its start decided, and each observation scatters on its own.
+fn round_of_own_cost(
+    rng: &mut StdRng,
+    pods_and_rates: &[(f64, f64)],
+    own: f64,
+) -> Vec<Observation> {
+    let per_pod = TRUTH[1] * (1.0 + 0.05 * normal(rng));
+    let observe = |(pods, rate): &(f64, f64)| {
+        let value = TRUTH[0] + per_pod * pods + TRUTH[2] * rate + own * normal(rng);
+        observation(&[1.0, *pods, *rate], value)
+    };
+    pods_and_rates.iter().map(observe).collect()
+}
+
+#[test]
+fn a_prediction_holds_for_a_start_at_which_a_pod_costs_something_else() {
+    const STUDIES: usize = 1_000;
+    let mut rng = StdRng::seed_from_u64(1977);
+    for (rounds, place, own) in
+        [(5, (90.0, 50.0), 1.0), (8, (90.0, 20.0), 4.0), (5, (10.0, 20.0), 1.0)]
+    {
+        let held = (0..STUDIES).filter(|_| {
+            let rounds: Vec<_> =
+                (0..rounds).map(|_| round_of_own_cost(&mut rng, &CELLS, own)).collect();
+            let rounds: Vec<&[Observation]> = rounds.iter().map(Vec::as_slice).collect();
+            let next = round_of_own_cost(&mut rng, &[place], own).remove(0);
+            let predicted = regression(&rounds).unwrap().predict(&next.terms, Level::P95);
+            predicted.low <= next.value && next.value <= predicted.high
+        });
+        let coverage = held.count() as f64 / STUDIES as f64;
+        assert!(coverage >= 0.93, "{rounds} rounds, {place:?}: {coverage}");
+    }
 }
 
 proptest! {
@@ -316,9 +350,9 @@ proptest! {
     #[test]
     fn one_more_observation_is_less_certain_than_the_plane(seed in any::<u64>(), pods in 0.0..500.0_f64) {
         let mut rng = StdRng::seed_from_u64(seed);
-        let blocks = blocks(&mut rng, Scatter { block: 1.0, size: 1.0, own: 1.0 }, 4);
-        let blocks: Vec<&[Observation]> = blocks.iter().map(Vec::as_slice).collect();
-        let plane = regression(&blocks).unwrap();
+        let rounds = rounds(&mut rng, Scatter { round: 1.0, size: 1.0, own: 1.0 }, 4);
+        let rounds: Vec<&[Observation]> = rounds.iter().map(Vec::as_slice).collect();
+        let plane = regression(&rounds).unwrap();
         let terms = [1.0, pods, 30.0];
         let [mean, next] = [plane.at(&terms, Level::P95), plane.predict(&terms, Level::P95)];
         prop_assert!(next.low < mean.low && mean.high < next.high);

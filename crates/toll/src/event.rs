@@ -3,50 +3,51 @@
 use serde::{Deserialize, Serialize};
 
 /// One thing that happened.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum RunEvent {
     /// The run begins, or goes on after `--resume`.
     Started {
-        /// Trials in the plan.
-        trials: usize,
-        /// Of these, already measured.
+        /// Rounds in the plan; absent where time or width ends the run.
+        rounds: Option<usize>,
+        /// Rounds measured before.
         done: usize,
-        /// Blocks in the plan.
-        #[serde(default)]
-        blocks: usize,
+        /// Arms of a round.
+        arms: usize,
         /// Estimated length of the rest, seconds.
         estimate_s: f64,
-        /// Environments that are to come up for it.
-        #[serde(default)]
-        bring_ups: usize,
-        /// Of the rest, what bringing up and taking down takes, seconds.
-        #[serde(default)]
-        bring_ups_s: f64,
-        /// Of the rest, what the trials take, seconds.
-        #[serde(default)]
-        trials_s: f64,
     },
-    /// The search for a variant's knee begins.
-    KneeSearch {
-        /// The variant.
-        variant: String,
+    /// A round begins.
+    RoundStarted {
+        /// From 1.
+        round: usize,
+        /// Estimated length of the rest of the run, this round included, seconds.
+        remaining_s: f64,
     },
-    /// One arrival rate was tried.
-    KneeTried {
-        /// The variant.
-        variant: String,
-        /// Requests per second offered.
-        rate_per_s: f64,
-        /// Whether the variant carried it.
-        carried: bool,
+    /// A part of the round begins.
+    Stage {
+        /// What happens.
+        stage: Stage,
+        /// The arm that it is about; absent for all.
+        arm: Option<String>,
     },
-    /// The knee of a variant is known.
-    KneeFound {
+    /// A slice of the discarded load on fresh services is over.
+    Settling {
+        /// The arm.
+        arm: String,
+        /// Its end, seconds since settling began.
+        at_s: f64,
+        /// Completed requests per second.
+        throughput_per_s: f64,
+        /// CPU time of all that is measured per completed request, microseconds, when it is known.
+        cpu_per_request_us: Option<f64>,
+    },
+    /// What a variant carries flat out is known.
+    CapacityFound {
         /// The variant.
         variant: String,
         /// Requests per second.
-        rate_per_s: f64,
+        per_s: f64,
     },
     /// The virtual users of a load are scaled to the machine.
     UsersScaled {
@@ -57,64 +58,38 @@ pub enum RunEvent {
         /// Users as the study says.
         of: u32,
         /// What the slowest variant carries here, requests per second.
-        knee_per_s: f64,
+        capacity_per_s: f64,
         /// What it carried where the users were chosen.
-        made_for_knee_per_s: f64,
+        made_for_per_s: f64,
     },
-    /// What an arm had standing had ended between two trials, and is brought up anew.
-    StartedAnew {
-        /// `original`, `original (again)`, `istio`.
+    /// A slice is over.
+    SliceEnded {
+        /// The cycle, from 1.
+        cycle: usize,
+        /// Slices of the round and size so far, and all of them.
+        progress: (usize, usize),
+        /// The arm.
         arm: String,
-        /// What ended, and how.
-        reason: String,
-    },
-    /// A trial begins.
-    TrialStarted {
-        /// Position in the plan, from 1.
-        index: usize,
-        /// Block, from 1.
-        block: usize,
-        /// `original`, `original (again)`, `istio`.
-        arm: String,
-        /// Name of the load.
+        /// The load.
         load: String,
-        /// Estimated length of the rest of the run, this trial included, seconds.
-        #[serde(default)]
-        remaining_s: f64,
-    },
-    /// A part of the trial begins.
-    Stage {
-        /// `bring up`, `settle`, `prove path`, `idle`, `warm up`, `measure`, `drain`, `take down`.
-        stage: String,
-    },
-    /// A slice of the discarded run on fresh services is over.
-    Settling {
-        /// Its end, seconds since the discarded run began.
-        at_s: f64,
-        /// Completed requests per second.
-        throughput_per_s: f64,
-        /// CPU time of all that is measured per completed request, microseconds, when it is known.
-        cpu_per_request_us: Option<f64>,
-    },
-    /// About four times a second under load.
-    Progress {
-        /// Share of the stage that is over, 0..1, when known.
-        share: Option<f64>,
         /// Completed requests per second.
         throughput_per_s: f64,
         /// Median latency, microseconds.
         p50_us: f64,
-        /// 99th percentile, microseconds.
-        p99_us: f64,
-        /// Errors in the stage so far.
-        errors: u64,
-    },
-    /// A trial ended.
-    TrialEnded {
-        /// Position in the plan, from 1.
-        index: usize,
-        /// Why it does not count; empty when valid.
+        /// Why it does not count; empty when it does.
         invalid: Vec<String>,
+    },
+    /// None of an arm's slices in this round counts.
+    ArmInvalid {
+        /// The arm.
+        arm: String,
+        /// Why.
+        reason: String,
+    },
+    /// A round is measured and kept.
+    RoundEnded {
+        /// From 1.
+        round: usize,
         /// Estimated length of the rest of the run, seconds.
         remaining_s: f64,
     },
@@ -123,4 +98,39 @@ pub enum RunEvent {
         /// Whether it was interrupted.
         interrupted: bool,
     },
+}
+
+/// A part of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Arms come up.
+    BringUp,
+    /// Fresh services bear a load that is not counted.
+    Settle,
+    /// What each variant carries flat out.
+    Capacity,
+    /// No load at all.
+    Idle,
+    /// Paths are probed and counters read, before the slices or after them.
+    Proof,
+    /// The load goes round the arms.
+    Slices,
+    /// Arms go down.
+    TakeDown,
+}
+
+impl Stage {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::BringUp => "bring up",
+            Self::Settle => "settle",
+            Self::Capacity => "measure capacity",
+            Self::Idle => "idle",
+            Self::Proof => "prove the path",
+            Self::Slices => "slices",
+            Self::TakeDown => "take down",
+        }
+    }
 }

@@ -3,8 +3,8 @@
 //! (coordinated omission) finds some 0.2 % of requests delayed here instead of 10 %, and a p99 near the median.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use toll_load::{Check, LoadReport};
@@ -12,10 +12,10 @@ use toll_load::{Check, LoadReport};
 /// S = 100 ms, T = 1000 ms: p99 = S - 0.01 T, p99.9 = S - 0.001 T.
 const P99_MS: f64 = 90.0;
 const P999_MS: f64 = 99.0;
-/// A quiet machine stays within 2 %. A busy one answers later, never earlier, so the quietest trial is judged.
+/// A quiet machine stays within 2 %. A busy one answers later, never earlier, so the quietest slice is judged.
 const TOLERANCE: f64 = 0.05;
 
-/// The phase lasts five periods. Arrivals are 1.999 ms apart and move on by a fifth of that from stall to stall,
+/// A slice lasts five periods. Arrivals are 1.999 ms apart and move on by a fifth of that from stall to stall,
 /// so that the latencies of all stalls together lie 0.4 ms apart.
 const STUDY: &str = "
 study: stall
@@ -29,9 +29,10 @@ variants:
   b: {}
 baseline: a
 loads:
-  steady: {open: {rate: 500.2/s}, duration: 5s}
-blocks: 2
-warm_up: {min: 500ms, max: 500ms}
+  steady: {open: {rate: 500.2/s}, slice: 5s}
+rounds: 1
+cycles: 1
+settle: {slice: 100ms, max: 600ms, connections: 1, rest: 0s}
 idle: 0s
 ";
 
@@ -58,7 +59,7 @@ fn judges_the_machine(check: &Check) -> bool {
     ["send-lag", "own-cpu"].contains(&check.name.as_str())
 }
 
-/// The reports of all trials of a real run at the best isolation level of this machine.
+/// The reports of all slices of a real run at the best isolation level of this machine.
 fn measured_loads(dir: &Path) -> Vec<LoadReport> {
     let (study, run) = (dir.join("stall.yaml"), dir.join("run"));
     fs::write(&study, STUDY).unwrap();
@@ -69,14 +70,11 @@ fn measured_loads(dir: &Path) -> Vec<LoadReport> {
         .unwrap();
     let talk = String::from_utf8_lossy(&output.stderr);
     assert!(run.join("report.json").exists(), "{talk}");
-    trials(&run).iter().map(|trial| load(trial)).collect()
+    ["a", "b", "a-again"].iter().flat_map(|arm| slices(&run.join("rounds/01").join(arm))).collect()
 }
 
-fn trials(run: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(run.join("trials")).unwrap();
-    entries.map(|entry| entry.unwrap().path()).collect()
-}
-
-fn load(trial: &Path) -> LoadReport {
-    serde_json::from_reader(File::open(trial.join("load.json")).unwrap()).unwrap()
+fn slices(arm: &Path) -> Vec<LoadReport> {
+    let text = fs::read_to_string(arm.join("slices.jsonl")).unwrap();
+    let report = |line| serde_json::from_str::<serde_json::Value>(line).unwrap()["report"].take();
+    text.lines().map(|line| serde_json::from_value(report(line)).unwrap()).collect()
 }

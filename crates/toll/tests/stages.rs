@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order of the flow.
-const STAGES: [&str; 9] =
-    ["study", "event", "plan", "store", "run", "analysis", "report", "load", "cli"];
+const STAGES: [&str; 10] =
+    ["study", "event", "plan", "store", "run", "analysis", "report", "calibrate", "load", "cli"];
 const LEAVES: [&str; 5] = ["toll-collector", "toll-lab", "toll-load", "toll-service", "toll-stats"];
 
 #[test]

@@ -55,6 +55,8 @@ pub(crate) struct HboneCounters {
     pub no_certificate: u64,
     /// Connections that came in as plaintext and were passed on.
     pub plaintext: u64,
+    /// Bytes that came over them.
+    pub plaintext_bytes: u64,
 }
 
 /// Counters of what an egress gateway took, for all external services together.

@@ -92,7 +92,7 @@ impl DataPlaneError {
             }
             Self::ZtunnelWaypoint => "choose `proxy: envoy` in the study, or no waypoint",
             Self::ZtunnelSilent { .. } | Self::ZdsRefused { .. } => {
-                "read its log in the run's directory, under trials/*/logs, bring-ups/ or knee/; toll knows ztunnel by its sources of 2026 only"
+                "read its log in the run's directory; toll knows ztunnel by its sources of 2026 only"
             }
             Self::PortShared { .. } => "give each database a port of its own in the study",
             Self::GatewayRoute { .. } => "name one of the study's services as the gateway's `to`",
@@ -101,7 +101,7 @@ impl DataPlaneError {
                 "check that the run's folder is writable and its disk is not full"
             }
             Self::Admin { .. } | Self::AdminStatus { .. } => {
-                "read the proxy's log in the run's directory, under trials/*/logs, bring-ups/ or knee/: it has probably ended"
+                "read the proxy's log in the run's directory: it has probably ended"
             }
             Self::AdminForm { .. } => {
                 "check that the proxy is an Envoy 1.40: `toll doctor` shows which one is used"
@@ -112,12 +112,10 @@ impl DataPlaneError {
                 "put the agent's jar, and TMPDIR, where no path has `=`, two kinds of quotes or odd bytes"
             }
             Self::Collector { .. } | Self::CollectorStatus { .. } => {
-                "read the collector's log in the run's directory, under trials/*/logs, bring-ups/ or knee/: it has probably ended"
+                "read the collector's log in the run's directory: it has probably ended"
             }
             Self::Zds { .. } => "set TMPDIR to a folder that takes sockets, for instance /tmp",
-            Self::Status { .. } => {
-                "read its log in the run's directory, under trials/*/logs, bring-ups/ or knee/: it has probably ended"
-            }
+            Self::Status { .. } => "read its log in the run's directory: it has probably ended",
             Self::StatusForm { .. }
             | Self::CollectorForm { .. }
             | Self::PodWithoutAddresses { .. }

@@ -1,4 +1,4 @@
-//! Turns counters and probe results into the claims that make a trial count (METHOD.md, rule 7). Pure.
+//! Turns counters and probe results into the claims that make a round of an arm count (METHOD.md, rule 7). Pure.
 //!
 //! Each request that the entry gets is followed along the `calls` of the deployment: that gives how often each
 //! service and each call must have been counted, by the proxies, by the built-in services themselves and by the

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use super::ledger::Ledger;
-use super::load::LocalLoad;
+use super::load::LocalEngine;
 use super::networks::Networks;
 use super::place::{Place, User};
 use super::process::{Launcher, Process};
@@ -16,7 +16,7 @@ use super::proof::OpenProof;
 use super::scraper::Scraper;
 use super::served::{Served, served};
 use super::zds::Zds;
-use super::{Isolation, LocalLab, cgroups, cpu_set, jvm, pinning::Pinning, step, topology};
+use super::{Isolation, LocalLab, cgroups, cpu_set, jvm, pinning::Pinning, ports, step, topology};
 use crate::data_plane::{Fingerprints, PROXY_UID, ProxyPlan, Topology, ztunnel};
 use crate::deployment::{self, Deployment};
 use crate::lab::LocalOptions;
@@ -93,18 +93,16 @@ impl LocalEnvironment {
         for dir in cgroups::directories(&planned) {
             ledger.cgroup(dir).map_err(LabError::Ledger)?;
         }
-        let free = super::ports::free(topology::ports_needed(deployment));
-        let topology = topology::plan(
-            deployment,
-            lab.isolation,
-            free.map_err(|source| LabError::Write { path: "a loopback port".into(), source })?,
-        );
+        let mut free = free_ports(deployment, lab.isolation)?.into_iter();
+        let deployment = jvm::with_absolute_jar(deployment);
+        let deployment = topology::with_own_ports(deployment, lab.isolation, &mut free);
+        let topology = topology::plan(&deployment, lab.isolation, free);
         let mut environment = Self {
             options: lab.options.clone(),
             isolation: lab.isolation,
             pinning: lab.pinning.clone(),
             load_first: lab.load_first,
-            deployment: jvm::with_absolute_jar(deployment),
+            deployment,
             topology,
             plans: Vec::new(),
             ztunnels: Vec::new(),
@@ -208,6 +206,10 @@ impl LocalEnvironment {
         sample
     }
 
+    pub(crate) fn sample_counters(&mut self) -> Sample {
+        self.sampler.sample()
+    }
+
     pub(crate) fn sample_in_passing(&mut self) -> Sample {
         let mut sample = self.sampler.sample();
         sample.metrics = self.scraper.as_mut().map_or_else(Vec::new, Scraper::ask_in_passing);
@@ -229,16 +231,16 @@ impl LocalEnvironment {
     }
 
     /// Starts the load program in the load's pod.
-    pub(crate) fn start_load(&mut self, plan: &[u8]) -> Result<LocalLoad, LabError> {
+    pub(crate) fn start_engine(&mut self) -> Result<LocalEngine, LabError> {
         let mut place = self.load_place();
         place.cgroups = cgroups::directories(&self.load_cgroup).cloned().collect();
         let log = self.logs.join(format!("{}.log", file_stem(&load_generator())));
-        let load = LocalLoad::start(&self.launcher, &self.options.load, &place, plan, log)?;
-        let process = load.process();
+        let engine = LocalEngine::start(&self.launcher, &self.options.load, &place, log)?;
+        let process = engine.process();
         self.ledger.process(process.pid).map_err(LabError::Ledger)?;
         self.sampler.watch(load_generator(), Source::of(&self.load_cgroup, process.pid));
         self.load = Some(process);
-        Ok(load)
+        Ok(engine)
     }
 
     /// Where the load and its probes run.
@@ -363,6 +365,16 @@ impl Drop for LocalEnvironment {
             tracing::warn!("the lab was not removed: {e}");
         }
     }
+}
+
+/// What an environment takes from the host; nothing where pods have networks of their own.
+fn free_ports(deployment: &Deployment, isolation: Isolation) -> Result<Vec<u16>, LabError> {
+    if isolation != Isolation::Loopback {
+        return Ok(Vec::new());
+    }
+    let of_study: Vec<u16> = deployment.services.iter().flat_map(|s| s.ports()).collect();
+    ports::free(topology::ports_needed(deployment), &of_study)
+        .map_err(|source| LabError::Write { path: "a loopback port".into(), source })
 }
 
 /// All at once: the exits of many take as long as that of one where there are cores for them. Gives the names of

@@ -27,7 +27,7 @@ const FLAGS: [&str; 3] = [
     "-XX:+UseSerialGC",
     // Else its counters stay behind in /tmp when it is killed.
     "-XX:-UsePerfData",
-    // A component that has ended invalidates the trial; one that limps would be measured.
+    // A component that has ended invalidates what it served; one that limps would be measured.
     "-XX:+ExitOnOutOfMemoryError",
 ];
 

@@ -1,4 +1,4 @@
-//! The load program as a process: a plan on its stdin, lines from its stdout.
+//! The load program as a process: plans on its stdin, lines from its stdout.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
@@ -14,19 +14,28 @@ use super::process::{Launcher, Process, log_to};
 use crate::LabError;
 use crate::environment::NextLine;
 
+/// How long it may take to end once it was told that there are no more plans.
+const LONGEST_END: Duration = Duration::from_secs(10);
+
 /// A load program that runs.
 #[derive(Debug)]
-pub(crate) struct LocalLoad {
+pub(crate) struct LocalEngine {
+    stdin: ChildStdin,
+    output: Output,
+}
+
+/// What it says, and how it ends.
+#[derive(Debug)]
+struct Output {
     process: Arc<Process>,
     lines: Receiver<String>,
 }
 
-impl LocalLoad {
+impl LocalEngine {
     pub(super) fn start(
         launcher: &Launcher,
         argv: &[OsString],
         place: &Place,
-        plan: &[u8],
         log: PathBuf,
     ) -> Result<Self, LabError> {
         let failed = |source| LabError::Start {
@@ -41,30 +50,55 @@ impl LocalLoad {
         place.apply(&mut command).map_err(failed)?;
         let mut child = launcher.spawn(command).map_err(failed)?;
         let stdin = child.stdin.take().expect("stdin is piped");
-        let stdout = child.stdout.take().expect("stdout is piped");
-        let load = Self {
-            process: Arc::new(Process::new("load generator".into(), child, log)),
-            lines: read_lines(stdout),
-        };
-        load.hand_over(stdin, plan)?;
-        Ok(load)
+        let lines = read_lines(child.stdout.take().expect("stdout is piped"));
+        let process = Arc::new(Process::new("load generator".into(), child, log));
+        Ok(Self { stdin, output: Output { process, lines } })
     }
 
-    fn hand_over(&self, mut stdin: ChildStdin, plan: &[u8]) -> Result<(), LabError> {
-        match stdin.write_all(plan) {
+    pub(super) fn process(&self) -> Arc<Process> {
+        Arc::clone(&self.output.process)
+    }
+
+    pub(crate) fn send(&mut self, plan: &[u8]) -> Result<(), LabError> {
+        match self.stdin.write_all(plan).and_then(|()| self.stdin.write_all(b"\n")) {
             // A program that ended says more by its status: `next_line` tells.
             Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-                Err(LabError::LoadPipe { source: e, log: self.process.log_tail() })
+                Err(LabError::LoadPipe { source: e, log: self.output.process.log_tail() })
             }
             _ => Ok(()),
         }
     }
 
-    pub(super) fn process(&self) -> Arc<Process> {
-        Arc::clone(&self.process)
+    pub(crate) fn next_line(&mut self, wait: Duration) -> NextLine {
+        self.output.next_line(wait)
     }
 
-    pub(crate) fn next_line(&mut self, wait: Duration) -> NextLine {
+    pub(crate) fn kill(&mut self) {
+        if let Err(e) = self.output.process.kill() {
+            tracing::warn!("the load generator was not ended: {e}");
+        }
+    }
+
+    /// Lines that nobody asked for any more are dropped.
+    pub(crate) fn end(self) -> Result<(), LabError> {
+        let Self { stdin, mut output } = self;
+        drop(stdin);
+        let deadline = Instant::now() + LONGEST_END;
+        loop {
+            match output.next_line(deadline.saturating_duration_since(Instant::now())) {
+                NextLine::Ended(outcome) => return outcome,
+                NextLine::Line(_) => {}
+                NextLine::Quiet => {
+                    let (waited_s, log) = (LONGEST_END.as_secs(), output.process.log_tail());
+                    return Err(LabError::LoadStuck { waited_s, log });
+                }
+            }
+        }
+    }
+}
+
+impl Output {
+    fn next_line(&mut self, wait: Duration) -> NextLine {
         let deadline = Instant::now() + wait;
         match self.lines.recv_timeout(wait) {
             Ok(line) => NextLine::Line(line),
@@ -88,12 +122,6 @@ impl LocalLoad {
                 None if Instant::now() >= deadline => return NextLine::Quiet,
                 None => thread::sleep(Duration::from_millis(1)),
             }
-        }
-    }
-
-    pub(crate) fn kill(&mut self) {
-        if let Err(e) = self.process.kill() {
-            tracing::warn!("the load generator was not ended: {e}");
         }
     }
 }

@@ -70,7 +70,7 @@ use database::Content;
 pub(crate) use environment::LocalEnvironment;
 pub use isolation::{Isolation, Reason, survey};
 use jvm::Jvm;
-pub(crate) use load::LocalLoad;
+pub(crate) use load::LocalEngine;
 use pinning::Pinning;
 pub(crate) use place::die_with;
 pub use ports::Holder;
@@ -118,6 +118,11 @@ impl LocalLab {
         self.isolation
     }
 
+    /// Whether no other environment of `deployment` can be up beside one.
+    pub(crate) fn stands_alone(&self, deployment: &Deployment) -> bool {
+        self.isolation == Isolation::Loopback && deployment.has_fixed_ports()
+    }
+
     pub(crate) fn facts(&self) -> Vec<(String, String)> {
         let scheduling = match (self.options.realtime, self.load_first) {
             (true, _) => "SCHED_RR for every process of the lab",
@@ -139,7 +144,7 @@ impl LocalLab {
         lacks
     }
 
-    /// With loopback isolation the sidecars' ports are examples: free ones are taken when it comes up.
+    /// With loopback isolation the ports are examples: free ones are taken when it comes up.
     pub(crate) fn render(&self, deployment: &Deployment) -> Result<Vec<Rendered>, LabError> {
         let topology = topology::plan(deployment, self.isolation, 15_101..);
         let mut files = Vec::new();
@@ -354,7 +359,8 @@ impl LocalLab {
             let (service, replicas) = (many.name.clone(), many.replicas);
             return Err(LabError::ReplicasNeedPods { service, replicas });
         }
-        let ports = services.iter().flat_map(|service| service.ports().map(move |p| (p, service)));
+        let fixed = services.iter().filter(|_| deployment.has_fixed_ports());
+        let ports = fixed.flat_map(|service| service.ports().map(move |p| (p, service)));
         match ports.into_iter().find(|(port, _)| !ports::is_free(*port)) {
             Some((port, service)) => Err(LabError::PortInUse {
                 port,

@@ -7,7 +7,9 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
+use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nix::unistd::Pid;
 
@@ -59,14 +61,26 @@ pub(super) fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-/// Different free ports. They are free when this returns, and nothing keeps them so.
+/// The ports that environments without networks of their own take. Above them Linux has those that it gives to
+/// outgoing connections, of which a load makes many: `ip_local_port_range` in the kernel's ip-sysctl.
+const TAKEN_FROM: Range<u16> = 20_000..32_768;
+
+/// Different free ports, none of them in `except`. They are free when this returns, and nothing keeps them so; but
+/// nobody else in this process is given them before all others were given.
 ///
 /// # Errors
-/// When the system has no free port left.
-pub(super) fn free(count: usize) -> io::Result<Vec<u16>> {
-    let bind = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let listeners = (0..count).map(bind).collect::<io::Result<Vec<_>>>()?;
-    listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
+/// When there are not so many.
+pub(super) fn free(count: usize, except: &[u16]) -> io::Result<Vec<u16>> {
+    static GIVEN: AtomicUsize = AtomicUsize::new(0);
+    // Another process begins elsewhere.
+    let first = std::process::id() as usize * 97;
+    let next = |_| {
+        let place = (first + GIVEN.fetch_add(1, Ordering::Relaxed)) % TAKEN_FROM.len();
+        TAKEN_FROM.start + place as u16
+    };
+    let good = |port: &u16| !except.contains(port) && is_free(*port);
+    let ports: Vec<u16> = TAKEN_FROM.map(next).filter(good).take(count).collect();
+    if ports.len() == count { Ok(ports) } else { Err(io::ErrorKind::AddrNotAvailable.into()) }
 }
 
 /// Who listens on `port` here, when `/proc` lets the caller see it.
@@ -177,10 +191,25 @@ mod tests {
     }
 
     #[test]
-    fn free_ports_are_all_different() {
-        let mut ports = free(20).unwrap();
-        ports.sort_unstable();
-        ports.dedup();
-        assert_eq!(ports.len(), 20);
+    fn ports_that_are_given_at_the_same_time_are_all_different() {
+        let together = std::thread::scope(|scope| {
+            let takers = [(); 4].map(|()| scope.spawn(|| free(20, &[]).unwrap()));
+            takers.map(|taker| taker.join().unwrap()).concat()
+        });
+        let different: std::collections::BTreeSet<u16> = together.iter().copied().collect();
+        assert_eq!(different.len(), 80, "{together:?}");
+        assert!(together.iter().all(|port| TAKEN_FROM.contains(port)));
+    }
+
+    #[test]
+    fn ports_that_are_taken_or_spoken_for_are_not_given() {
+        let first = free(1, &[]).unwrap()[0];
+        // Those that would come next.
+        let spoken_for: Vec<u16> = (first + 1..first + 20).collect();
+        let _taken: Vec<_> = (first + 20..first + 40)
+            .filter_map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok())
+            .collect();
+        let given = free(5, &spoken_for).unwrap();
+        assert!(given.iter().all(|port| !(first + 1..first + 40).contains(port)), "{given:?}");
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::agents;
 use super::arrivals::Arrivals;
 use super::environment::LocalEnvironment;
-use crate::data_plane::agent::{batch_delay, jar};
+use crate::data_plane::agent::jar;
 use crate::data_plane::collector::{self, SpanWindow};
 use crate::data_plane::{
     Outsider, Sight, Window, prove_agent, prove_ambient, prove_bare, prove_sidecars,
@@ -86,9 +86,8 @@ impl LocalEnvironment {
         socket: &Path,
         traffic: &Traffic,
     ) -> Result<(), LabError> {
-        let each: u64 = traffic.spans.values().sum();
-        let expected = (each > 0).then_some(each * traffic.requests);
-        let mut arrivals = Arrivals::new(expected, batch_delay(agent), Instant::now());
+        let expected = traffic.spans().map(|spans| spans.values().sum());
+        let mut arrivals = Arrivals::new(expected, agent.batch_delay(), Instant::now());
         let look = || Ok(arrivals.are_over(collector::counts(socket)?, Instant::now()));
         unless_interrupted(&self.options.interrupt, look)
     }

@@ -1,7 +1,7 @@
 //! Asks the pods' Prometheus endpoints through the service program's `scrape`, which runs beside the load.
 //!
 //! A line on its stdin asks, a line from its stdout answers. Whatever goes wrong is the reading's matter: nothing
-//! here ends a trial, and nobody waits longer than [`LONGEST_WAIT`].
+//! here ends a run, and nobody waits longer than [`LONGEST_WAIT`].
 
 use std::ffi::OsString;
 use std::io::Write;

@@ -15,8 +15,33 @@ use crate::data_plane::{
 };
 use crate::deployment::{
     Airline, AirlineDatabase, AirlinePart, BuiltIn, DatabaseServer, Deployment, Egress, External,
-    Program, Queries, Service,
+    Planted, Program, Queries, Service,
 };
+
+/// `deployment` as it comes up: with loopback isolation services have ports out of `free` in the place of the study's,
+/// so that several environments stand beside each other, unless the study's are fixed.
+pub(crate) fn with_own_ports(
+    mut deployment: Deployment,
+    isolation: Isolation,
+    free: &mut impl Iterator<Item = u16>,
+) -> Deployment {
+    if isolation != Isolation::Loopback || deployment.has_fixed_ports() {
+        return deployment;
+    }
+    let mut next = || free.next().expect("as many ports are given as ports_needed says");
+    for service in &mut deployment.services {
+        let of_study = std::mem::replace(&mut service.port, next());
+        match &mut service.metrics {
+            Some(metrics) if metrics.port == of_study => metrics.port = service.port,
+            // Nobody else is told where to tell of itself.
+            Some(metrics) if matches!(service.program, Program::Petclinic(_)) => {
+                metrics.port = next();
+            }
+            _ => {}
+        }
+    }
+    deployment
+}
 
 /// Where everything of `deployment` listens.
 ///
@@ -34,16 +59,18 @@ pub(crate) fn plan(
     }
 }
 
-/// Ports that the sidecars take on the loopback address: one for what comes in, one for each called service; one for
-/// the probes of a gateway that speaks TLS; and two for the gateway that traffic leaves through and its SNI proxy.
+/// The most ports that `deployment` takes out of those that are free, on the loopback address: a service's own and its
+/// endpoint's; of a sidecar one for what comes in and one for each called service; one for the probes of a gateway that
+/// speaks TLS; and two for the gateway that traffic leaves through and its SNI proxy.
 pub(crate) fn ports_needed(deployment: &Deployment) -> usize {
     let of_sidecar = |service: &Service| match has_sidecar(deployment, service) {
         true => 1 + through_sidecar(deployment, service).count(),
         false => 0,
     };
-    let services = deployment.services.iter();
-    let of_services: usize =
-        services.map(|service| of_sidecar(service) + usize::from(service.tls)).sum();
+    let of_service = |service: &Service| {
+        service.ports().count() + of_sidecar(service) + usize::from(service.tls)
+    };
+    let of_services: usize = deployment.services.iter().map(of_service).sum();
     of_services + if deployment.data_plane.egress_gateway().is_some() { 2 } else { 0 }
 }
 
@@ -283,6 +310,8 @@ struct ServiceConfig<'a> {
     database: Option<DatabaseConfig<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stall: Option<StallConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planted: Option<PlantedConfig>,
 }
 
 #[derive(Debug, Serialize)]
@@ -308,6 +337,21 @@ struct DatabaseConfig<'a> {
 struct StallConfig {
     every_ms: u64,
     lasting_ms: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct PlantedConfig {
+    iterations: u64,
+    sleep_us: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    late: Option<LateConfig>,
+    ballast_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct LateConfig {
+    one_in: u32,
+    by_ms: u64,
 }
 
 /// The configuration file of a part of the Petclinic.
@@ -534,7 +578,20 @@ fn service_config(
             every_ms: whole(stall.every.as_millis()),
             lasting_ms: whole(stall.lasting.as_millis()),
         }),
+        planted: (!behaviour.planted.is_nothing()).then(|| planted(&behaviour.planted)),
     }))
+}
+
+fn planted(planted: &Planted) -> PlantedConfig {
+    let late = planted
+        .late
+        .map(|late| LateConfig { one_in: late.one_in, by_ms: whole(late.by.as_millis()) });
+    PlantedConfig {
+        iterations: planted.iterations,
+        sleep_us: whole(planted.sleep.as_micros()),
+        late,
+        ballast_bytes: planted.ballast_bytes,
+    }
 }
 
 fn http_calls(
@@ -590,12 +647,14 @@ fn whole(duration: u128) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::Metrics;
     use crate::data_plane::fixture::{
         airline, customer, leaving, on_postgres, ways_out, with_replicas,
     };
     use crate::fixture::{chain, in_mesh, petclinic};
+    use crate::{Late, Metrics};
 
     #[test]
     fn pods_have_their_own_addresses_and_keep_the_ports_of_the_study() {
@@ -612,10 +671,44 @@ mod tests {
         assert_eq!(front(&topology, "client").unwrap(), local(9000));
     }
 
+    fn own_ports(deployment: Deployment, isolation: Isolation) -> Vec<u16> {
+        let moved = with_own_ports(deployment, isolation, &mut (20_001..));
+        moved.services.iter().flat_map(Service::ports).collect()
+    }
+
+    #[test]
+    fn without_namespaces_each_environment_has_ports_of_its_own() {
+        assert_eq!(own_ports(chain(), Isolation::Loopback), [20_001, 20_002]);
+        assert_eq!(own_ports(chain(), Isolation::Pods), [9000, 9999]);
+        let in_order: Vec<u16> = (20_001..=20_004).collect();
+        assert_eq!(own_ports(petclinic(), Isolation::Loopback), in_order, "with an endpoint");
+        assert_eq!(ports_needed(&petclinic()), in_order.len());
+    }
+
+    #[test]
+    fn without_namespaces_a_program_of_the_users_own_fixes_all_ports() {
+        let mut deployment = chain();
+        deployment.services[1].program = Program::Command(vec!["./server".into()]);
+        assert_eq!(own_ports(deployment, Isolation::Loopback), [9000, 9999]);
+    }
+
+    #[test]
+    fn an_endpoint_stays_on_the_services_port_or_where_nobody_is_told_of_it() {
+        let endpoint = |port| {
+            let mut deployment = chain();
+            deployment.services[1].metrics =
+                Some(Metrics { port, path: "/metrics".into(), series: vec![] });
+            own_ports(deployment, Isolation::Loopback)
+        };
+        assert_eq!(endpoint(9999), [20_001, 20_002, 20_002]);
+        assert_eq!(endpoint(9080), [20_001, 20_002, 9080]);
+    }
+
     #[test]
     fn without_namespaces_callers_and_load_are_given_the_sidecars_ports() {
         let mesh = in_mesh(chain());
-        assert_eq!(ports_needed(&mesh), 3);
+        // And one for each service itself.
+        assert_eq!(ports_needed(&mesh), 3 + 2);
         let topology = plan(&mesh, Isolation::Loopback, [20_001, 20_002, 20_003]);
         assert_eq!(front(&topology, "client").unwrap(), local(20_001));
         assert_eq!(call_addresses(&topology, "client", "server").unwrap(), [local(20_002)]);
@@ -630,6 +723,25 @@ mod tests {
     #[test]
     fn a_service_is_told_where_to_listen_and_whom_to_call() {
         insta::assert_snapshot!(config_of(&chain(), "client"));
+    }
+
+    #[test]
+    fn a_service_is_told_of_what_is_planted_in_it() {
+        let mut planted = chain();
+        let Program::BuiltIn(client) = &mut planted.services[0].program else { unreachable!() };
+        client.planted = Planted {
+            iterations: 1000,
+            sleep: Duration::from_micros(50),
+            late: Some(Late { one_in: 100, by: Duration::from_millis(20) }),
+            ballast_bytes: 10 << 20,
+        };
+        let config: serde_json::Value =
+            serde_json::from_str(&config_of(&planted, "client")).unwrap();
+        let expected = serde_json::json!({
+            "iterations": 1000, "sleep_us": 50, "late": {"one_in": 100, "by_ms": 20},
+            "ballast_bytes": 10_485_760,
+        });
+        assert_eq!(config["planted"], expected);
     }
 
     #[test]
@@ -686,8 +798,8 @@ mod tests {
     #[test]
     fn without_namespaces_a_gateway_keeps_its_port_and_a_database_is_asked_through_sidecars() {
         let mesh = in_mesh(customer());
-        // One for what comes in at each of four pods, one for each call but the gateway's.
-        assert_eq!(ports_needed(&mesh), 4 + 3);
+        // One for each service, one for what comes in at each of four pods, one for each call but the gateway's.
+        assert_eq!(ports_needed(&mesh), 5 + 4 + 3);
         let topology = plan(&mesh, Isolation::Loopback, 20_001..);
         assert_eq!(front(&topology, "ingress").unwrap(), local(8080));
         let asked = call_addresses(&topology, "name", "postgres").unwrap();
@@ -760,10 +872,11 @@ mod tests {
             let ports = call_addresses(&topology, "flights", "airline-db").unwrap();
             (needed, ports == [local(27017)], topology.egress.is_some())
         };
-        // Each of four pods has a port for what comes in, and there are five calls to each other, three to the database.
-        assert_eq!(asked("bypass"), (4 + 5, true, false));
-        assert_eq!(asked("sidecar"), (4 + 5 + 3, false, false));
-        assert_eq!(asked("gateway-sni"), (4 + 5 + 3 + 2, false, true));
+        // Beside those of the five services each of four pods has one for what comes in, and there are five calls to
+        // each other, three to the database.
+        assert_eq!(asked("bypass"), (5 + 4 + 5, true, false));
+        assert_eq!(asked("sidecar"), (5 + 4 + 5 + 3, false, false));
+        assert_eq!(asked("gateway-sni"), (5 + 4 + 5 + 3 + 2, false, true));
     }
 
     #[test]

@@ -20,11 +20,11 @@ use toll_lab::{
 };
 
 use crate::support::{
-    TestLab, chain, drain, in_mesh, in_network_of, is_possible, pid_by_argument, service,
+    TestLab, carry_out, chain, in_mesh, in_network_of, is_possible, pid_by_argument, service,
     service_program, skip,
 };
 
-/// Requests of one trial.
+/// Requests of one proof.
 const REQUESTS: u64 = 40;
 
 /// `ingress`, a gateway, hands to three pods of `nginx`.
@@ -91,7 +91,7 @@ enum When {
     InTheWindow,
 }
 
-/// The proof of one trial in which `tamper` does something.
+/// The proof of an environment in which `tamper` does something.
 fn prove(lab: &TestLab, deployment: &Deployment, when: When, tamper: impl FnOnce(&Pods)) -> Proof {
     let mut environment = lab.up(deployment);
     let pods = Pods { folder: lab.folder.path().join("lab") };
@@ -114,8 +114,7 @@ fn prove(lab: &TestLab, deployment: &Deployment, when: When, tamper: impl FnOnce
 fn send_requests(environment: &mut Environment) {
     let url = environment.entry_url();
     let at = url.trim_start_matches("http://").trim_end_matches('/');
-    let mut load = environment.start_load(format!("{at}\n").as_bytes()).unwrap();
-    let (lines, outcome) = drain(&mut load);
+    let (lines, outcome) = carry_out(environment, at);
     outcome.unwrap();
     let answered = lines.iter().filter(|line| line.contains("\"status\":200")).count();
     assert_eq!(answered as u64, REQUESTS, "{lines:#?}");

@@ -11,8 +11,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::support::{
-    TestLab, Traces, customer, drain, free_ports, in_mesh, is_possible, postgres_programs, script,
-    servers_below, service_program, skip,
+    TestLab, Traces, carry_out, customer, free_ports, in_mesh, is_possible, postgres_programs,
+    script, servers_below, service_program, skip,
 };
 use toll_lab::parts::{self, Fetch};
 use toll_lab::{
@@ -20,7 +20,7 @@ use toll_lab::{
     Runtime, Traffic,
 };
 
-/// Requests of one trial.
+/// Requests of one proof.
 const REQUESTS: u64 = 20;
 
 /// What the seed leaves for every GET to answer.
@@ -54,8 +54,7 @@ macro_rules! with_parts_at {
 fn send_requests(environment: &mut Environment) -> Vec<String> {
     let url = environment.entry_url();
     let at = url.trim_start_matches("http://").trim_end_matches('/');
-    let mut load = environment.start_load(format!("{at}\n").as_bytes()).unwrap();
-    let (lines, outcome) = drain(&mut load);
+    let (lines, outcome) = carry_out(environment, at);
     outcome.unwrap();
     lines
 }
@@ -127,7 +126,7 @@ the_customer_graph! {
         Isolation::Loopback, in_mesh(bare(), Mtls::Permissive);
 }
 
-/// The server is killed as a trial's fault would, by its main process alone.
+/// The server is killed as a fault would, by its main process alone.
 fn is_named_when_killed_and_leaves_nothing(lab: &TestLab) {
     let mut environment = lab.up(&bare());
     assert!(environment.crashed().is_none());

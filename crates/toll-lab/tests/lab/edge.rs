@@ -23,7 +23,7 @@ use crate::support::{
 /// The page that nginx itself comes with is as long.
 const BYTES: usize = 615;
 
-/// Requests of one trial.
+/// Requests of one proof.
 const REQUESTS: u64 = 30;
 
 /// `ingress`, which speaks TLS to its clients, hands to so many pods of `nginx`.

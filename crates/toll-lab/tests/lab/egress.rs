@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::support::{
-    TestLab, Traces, drain, free_ports, is_possible, pid_by_argument, postgres_programs,
+    TestLab, Traces, carry_out, free_ports, is_possible, pid_by_argument, postgres_programs,
     servers_below, service, service_program, skip,
 };
 use toll_lab::parts::{self, Fetch};
@@ -32,7 +32,7 @@ const ROUNDS: u64 = 5;
 /// Sends each line of its plan as a request of a connection of its own, and prints each answer in a line.
 const LOAD: &str = r#"
 read -r host port
-while read -r method path body; do
+while read -r method path body && [ -n "$method" ]; do
   exec 3<>"/dev/tcp/$host/$port"
   printf '%s %s HTTP/1.1\r\nhost: %s:%s\r\nconnection: close\r\ncontent-length: %s\r\n\r\n%s' \
     "$method" "$path" "$host" "$port" "${#body}" "$body" >&3
@@ -128,8 +128,7 @@ fn ask_each(
             plan.push_str(&format!("{method} {path} {body}\n"));
         }
     }
-    let mut load = environment.start_load(plan.as_bytes()).unwrap();
-    let (lines, outcome) = drain(&mut load);
+    let (lines, outcome) = carry_out(environment, &plan);
     outcome.unwrap();
     lines
 }
@@ -149,10 +148,11 @@ fn traffic() -> Traffic {
         path: path.into(),
         requests: ROUNDS,
         acknowledged: ROUNDS,
+        ..Asked::default()
     });
     let requests = ROUNDS * REQUESTS.len() as u64;
     let (writes, acknowledged, asked) = (ROUNDS, ROUNDS, asked.to_vec());
-    Traffic { requests, writes, acknowledged, asked, ..Traffic::default() }
+    Traffic { requests, writes, acknowledged, asked }
 }
 
 fn broken(proof: &Proof) -> Vec<String> {
@@ -160,7 +160,7 @@ fn broken(proof: &Proof) -> Vec<String> {
     broken.map(|claim| format!("{}: {} / {}", claim.claim, claim.expected, claim.seen)).collect()
 }
 
-/// One trial of each server.
+/// One proof of each server.
 fn is_proven_and_leaves_nothing(lab: &TestLab, data_plane: &DataPlane, servers: &[DatabaseServer]) {
     for server in servers {
         let deployment = airline(*server, data_plane.clone());

@@ -8,31 +8,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::{
-    TestLab, chain, drain, free_ports, in_network_of, is_possible, pid_by_argument, script,
-    service_program, skip,
+    TestLab, are_proven_side_by_side, ask_once, carry_out, chain, free_ports, in_network_of,
+    is_possible, pid_by_argument, script, service_program, skip,
 };
-use toll_lab::{Environment, Isolation, LabError, Proof, Reading, Role, Sample, Traffic};
+use toll_lab::{
+    Deployment, Environment, Isolation, LabError, LoadEngine, NextLine, Program, Proof, Reading,
+    Role, Sample, Traffic,
+};
 
 const NO_WORK: Duration = Duration::ZERO;
 
 /// The deployment answers through the load program, is sampled, proven bare, and leaves nothing.
 fn comes_up_and_goes_away(isolation: Isolation, service: &Path) {
-    let probes = |options: &mut toll_lab::LocalOptions| {
-        let program = service.display();
-        let load =
-            format!("read -r at; for i in 1 2 3; do {program} probe --connect \"$at\"; done");
-        options.load = vec!["sh".into(), "-c".into(), load.into()];
-    };
-    let lab = TestLab::with(isolation, service, probes);
+    let lab = TestLab::asking(isolation, service, |_| ());
     let mut environment = lab.up(&chain(free_ports(), Duration::from_millis(20)));
     environment.open_proof().unwrap();
     let before = environment.sample();
     assert!(load_generator(&before).is_none(), "it has not been started");
-    let plan = format!("{}\n", authority(&environment));
-    let mut load = environment.start_load(plan.as_bytes()).unwrap();
-    let (lines, outcome) = drain(&mut load);
-    outcome.unwrap();
-    assert_eq!(lines.iter().filter(|line| line.contains("\"status\":200")).count(), 3);
+    let mut engine = environment.start_engine().unwrap();
+    for _ in 0..3 {
+        ask_once(&environment, &mut engine);
+    }
     let after = environment.sample();
     assert_burned(&before, &after, Duration::from_millis(3 * 20));
     assert!(matches!(load_generator(&after).unwrap().cpu_ns, Reading::Value(1..)));
@@ -40,6 +36,7 @@ fn comes_up_and_goes_away(isolation: Isolation, service: &Path) {
     assert!(proof.holds(), "{proof:#?}");
     assert_eq!(proof.left_out.is_empty(), isolation != Isolation::Loopback, "{proof:#?}");
     assert!(environment.crashed().is_none());
+    engine.end().unwrap();
     environment.down().unwrap();
     assert_eq!(files_in(&lab.folder.path().join("lab")), 0);
 }
@@ -76,20 +73,31 @@ fn files_in(folder: &Path) -> usize {
     std::fs::read_dir(folder).map_or(0, Iterator::count)
 }
 
+fn stand_side_by_side(isolation: Isolation, service: &Path) {
+    let lab = TestLab::asking(isolation, service, |_| ());
+    are_proven_side_by_side(&lab, &chain(free_ports(), NO_WORK));
+}
+
 macro_rules! at_each_level {
-    ($($name:ident: $level:expr),+ $(,)?) => {$(
+    ($act:ident: $($name:ident: $level:expr),+ $(,)?) => {$(
         #[test]
         fn $name() {
             let Some(service) = service_program() else { skip!("toll-service is not built") };
             if !is_possible($level) {
                 skip!("isolation level {} is not possible here", $level);
             }
-            comes_up_and_goes_away($level, &service);
+            $act($level, &service);
         }
     )+};
 }
 
-at_each_level! {
+at_each_level! { stand_side_by_side:
+    two_chains_in_pods_are_proven_side_by_side: Isolation::Pods,
+    two_chains_without_root_are_proven_side_by_side: Isolation::Rootless,
+    two_chains_on_loopback_are_proven_side_by_side: Isolation::Loopback,
+}
+
+at_each_level! { comes_up_and_goes_away:
     a_chain_in_pods_answers_is_sampled_and_leaves_nothing: Isolation::Pods,
     a_chain_without_root_answers_is_sampled_and_leaves_nothing: Isolation::Rootless,
     a_chain_on_loopback_answers_is_sampled_and_leaves_nothing: Isolation::Loopback,
@@ -176,7 +184,7 @@ fn services_may_be_called_as_the_labs_own_parts_are() {
     deployment.services[1].name = callee;
     deployment.entry = entry;
     let mut environment = lab.up(&deployment);
-    let (lines, outcome) = drain(&mut environment.start_load(b"hello\n").unwrap());
+    let (lines, outcome) = carry_out(&mut environment, "hello");
     outcome.unwrap();
     assert_eq!(lines, ["hello"]);
     environment.down().unwrap();
@@ -198,6 +206,35 @@ fn a_taken_port_is_refused_with_its_holder() {
     let pid = i32::try_from(std::process::id()).unwrap();
     assert_eq!(holder.as_ref().map(|h| h.pid), Some(pid));
     assert!(error.to_string().contains(&format!("(pid {pid})")), "{error}");
+}
+
+/// A chain whose server is the user's own, at a port that only its file names.
+fn with_a_fixed_port(lab: &TestLab, service: &Path) -> Deployment {
+    let [client, server] = free_ports();
+    let file = lab.folder.path().join("own.json");
+    let text = format!(
+        r#"{{"name": "server", "listen": "127.0.0.1:{server}", "calls": [], "work_us": 0,
+            "reply_bytes": 5, "status": 200}}"#
+    );
+    std::fs::write(&file, text).unwrap();
+    let mut deployment = chain([client, server], NO_WORK);
+    let argv = [service, Path::new("--config"), &file].map(|word| word.display().to_string());
+    deployment.services[1].program = Program::Command(argv.into());
+    deployment
+}
+
+#[test]
+fn a_program_with_a_port_of_its_own_stands_alone_on_loopback() {
+    let Some(service) = service_program() else { skip!("toll-service is not built") };
+    let lab = TestLab::at(Isolation::Loopback, &service);
+    let deployment = with_a_fixed_port(&lab, &service);
+    assert!(lab.lab.stands_alone(&deployment));
+    let environment = lab.up(&deployment);
+    let second = lab.lab.up(&deployment, &lab.logs()).unwrap_err();
+    assert!(matches!(second, LabError::PortInUse { .. }), "{second}");
+    environment.down().unwrap();
+    lab.up(&deployment).down().unwrap();
+    assert!(!lab.lab.stands_alone(&chain(free_ports(), NO_WORK)));
 }
 
 #[test]
@@ -262,11 +299,25 @@ fn a_load_program_that_fails_tells_its_last_words() {
         options.load = ["sh", "-c", "echo bad plan >&2; exit 2"].map(Into::into).to_vec();
     });
     let mut environment = lab.up(&chain(free_ports(), NO_WORK));
-    let mut load = environment.start_load(b"{}").unwrap();
-    let (lines, outcome) = drain(&mut load);
+    let (lines, outcome) = carry_out(&mut environment, "{}");
     let text = outcome.unwrap_err().to_string();
     assert!(lines.is_empty());
     assert!(text.contains("exit status 2") && text.ends_with("bad plan"), "{text}");
+}
+
+#[test]
+fn a_load_program_that_takes_no_more_plans_is_told_of_by_its_next_line() {
+    let Some(service) = service_program() else { skip!("toll-service is not built") };
+    let lab = TestLab::at(Isolation::Loopback, &service);
+    let mut environment = lab.up(&chain(free_ports(), NO_WORK));
+    let mut engine = environment.start_engine().unwrap();
+    engine.send(b"only").unwrap();
+    let next = |engine: &mut LoadEngine| engine.next_line(Duration::from_secs(60));
+    assert!(matches!(next(&mut engine), NextLine::Line(line) if line == "only"));
+    assert!(matches!(next(&mut engine), NextLine::Ended(Ok(()))));
+    engine.send(b"one more").unwrap();
+    assert!(matches!(next(&mut engine), NextLine::Ended(Ok(()))));
+    engine.end().unwrap();
 }
 
 #[test]
@@ -302,9 +353,11 @@ fn a_level_that_is_forced_and_not_possible_is_an_error_with_advice() {
 fn an_environment_that_is_dropped_is_taken_down() {
     let Some(service) = service_program() else { skip!("toll-service is not built") };
     let lab = TestLab::at(Isolation::Loopback, &service);
-    let ports: [u16; 2] = free_ports();
-    drop(lab.up(&chain(ports, NO_WORK)));
-    assert!(ports.iter().all(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()));
+    let environment = lab.up(&chain(free_ports(), NO_WORK));
+    let entry = authority(&environment);
+    assert!(TcpListener::bind(&entry).is_err());
+    drop(environment);
+    assert!(TcpListener::bind(&entry).is_ok());
     assert_eq!(files_in(&lab.folder.path().join("lab")), 0);
 }
 
@@ -336,7 +389,7 @@ fn real_time_scheduling_is_used_or_refused_with_advice() {
         Err(error) => return assert!(error.help().unwrap().contains("leave `--realtime` out")),
     };
     let mut environment = lab.up(&chain(free_ports(), NO_WORK), folder.path()).unwrap();
-    let (lines, outcome) = drain(&mut environment.start_load(b"").unwrap());
+    let (lines, outcome) = carry_out(&mut environment, "");
     outcome.unwrap();
     // Fields 40 and 41 of proc_pid_stat(5): real-time priority and policy, 2 is SCHED_RR.
     let fields: Vec<&str> = lines[0].split(' ').collect();

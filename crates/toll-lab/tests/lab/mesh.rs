@@ -6,13 +6,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::support::{
-    TestLab, chain, drain, free_ports, in_mesh, in_network_of, is_possible, pid_by_argument,
-    service_program, skip,
+    TestLab, are_proven_side_by_side, carry_out, chain, free_ports, in_mesh, in_network_of,
+    is_possible, pid_by_argument, service_program, skip,
 };
 use toll_lab::parts::{self, Fetch};
 use toll_lab::{Deployment, Environment, Isolation, Mtls, Proof, Reading, Role, Traffic};
 
-/// Requests of one trial.
+/// Requests of one proof.
 const REQUESTS: u64 = 20;
 
 fn envoy() -> Option<PathBuf> {
@@ -30,7 +30,7 @@ fn lab(isolation: Isolation, service: &Path, envoy: PathBuf) -> TestLab {
     })
 }
 
-/// The proof of one trial in which `tamper` does something between coming up and the load.
+/// The proof of an environment in which `tamper` does something between coming up and the load.
 fn prove(lab: &TestLab, deployment: &Deployment, tamper: impl FnOnce(&TestLab)) -> Proof {
     let mut environment = lab.up(deployment);
     tamper(lab);
@@ -46,8 +46,7 @@ fn prove(lab: &TestLab, deployment: &Deployment, tamper: impl FnOnce(&TestLab)) 
 fn send_requests(environment: &mut Environment) {
     let url = environment.entry_url();
     let at = url.trim_start_matches("http://").trim_end_matches('/');
-    let mut load = environment.start_load(format!("{at}\n").as_bytes()).unwrap();
-    let (lines, outcome) = drain(&mut load);
+    let (lines, outcome) = carry_out(environment, at);
     outcome.unwrap();
     let answered = lines.iter().filter(|line| line.contains("\"status\":200")).count();
     assert_eq!(answered as u64, REQUESTS, "{lines:#?}");
@@ -98,6 +97,14 @@ the_path_is_proven! {
     strict_sidecars_without_root_are_proven: Isolation::Rootless, Mtls::Strict;
     strict_sidecars_on_loopback_are_proven: Isolation::Loopback, Mtls::Strict;
     permissive_sidecars_in_pods_are_proven: Isolation::Pods, Mtls::Permissive;
+}
+
+#[test]
+fn two_meshes_on_loopback_are_proven_side_by_side() {
+    let Some(service) = service_program() else { skip!("toll-service is not built") };
+    let Some(envoy) = envoy() else { skip!("there is no Envoy") };
+    let lab = TestLab::asking(Isolation::Loopback, &service, |o| o.envoy = Some(envoy));
+    are_proven_side_by_side(&lab, &mesh(Mtls::Strict));
 }
 
 #[test]

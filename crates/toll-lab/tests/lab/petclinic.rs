@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    TestLab, drain, free_ports, is_possible, service_program, skip, target_folder,
+    TestLab, carry_out, free_ports, is_possible, service_program, skip, target_folder,
 };
 use toll_lab::parts::{self, Fetch};
 use toll_lab::{
@@ -117,8 +117,7 @@ fn traced(deployment: Deployment) -> Deployment {
 fn answer(environment: &mut Environment) -> String {
     let url = environment.entry_url();
     let at = url.trim_start_matches("http://").trim_end_matches('/');
-    let mut load = environment.start_load(format!("{at}\n").as_bytes()).unwrap();
-    let (lines, outcome) = drain(&mut load);
+    let (lines, outcome) = carry_out(environment, at);
     outcome.unwrap();
     lines.join("\n")
 }
@@ -257,11 +256,12 @@ fn a_part_that_is_missing_is_named_with_advice_before_anything_starts() {
 }
 
 #[test]
-fn a_metrics_port_that_is_taken_is_named_before_anything_starts() {
+fn a_metrics_port_of_the_users_own_that_is_taken_is_named_before_anything_starts() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let [gateway, gateway_metrics, vets, _, collector] = free_ports();
-    let deployment = petclinic([gateway, gateway_metrics, vets, port, collector]);
+    let mut deployment = petclinic([gateway, gateway_metrics, vets, port, collector]);
+    deployment.services[1].program = Program::Command(vec!["./vets".to_owned()]);
     let error = refusal(&deployment, |_| ());
     assert!(
         matches!(&error, LabError::PortInUse { port: p, service, .. } if *p == port && service == "vets"),

@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    TestLab, chain, drain, free_ports, is_possible, pid_by_argument, service_program, skip,
+    TestLab, carry_out, chain, free_ports, is_possible, pid_by_argument, service_program, skip,
 };
 use toll_lab::{
     Ambient, DataPlane, Deployment, Environment, Isolation, LabError, Mtls, NodeProxy, Traffic,
 };
 
-/// Requests of one trial.
+/// Requests of one proof.
 const REQUESTS: u64 = 20;
 
 /// A lab whose load sends [`REQUESTS`] to the address in its plan, each over a new connection.
@@ -47,8 +47,7 @@ fn with_replicas(replicas: usize) -> Deployment {
 fn answered(environment: &mut Environment) -> usize {
     let url = environment.entry_url();
     let at = url.trim_start_matches("http://").trim_end_matches('/');
-    let mut load = environment.start_load(format!("{at}\n").as_bytes()).unwrap();
-    let (lines, outcome) = drain(&mut load);
+    let (lines, outcome) = carry_out(environment, at);
     outcome.unwrap();
     lines.iter().filter(|line| line.contains("\"status\":200")).count()
 }

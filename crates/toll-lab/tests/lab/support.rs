@@ -12,8 +12,9 @@ use nix::sched::{CloneFlags, setns};
 use tempfile::TempDir;
 use toll_lab::parts::{self, Fetch};
 use toll_lab::{
-    BuiltIn, DataPlane, Deployment, Egress, Environment, Isolation, Lab, LoadProcess, LocalOptions,
-    Mtls, NextLine, Postgres, Program, Queries, Runtime, Service, SidecarProxy, survey,
+    BuiltIn, DataPlane, Deployment, Egress, Environment, Isolation, Lab, LoadEngine, LocalOptions,
+    Mtls, NextLine, Planted, Postgres, Program, Queries, Runtime, Service, SidecarProxy, Traffic,
+    survey,
 };
 
 /// Returns from the test with a line that the test run counts.
@@ -57,7 +58,7 @@ pub struct TestLab {
 }
 
 impl TestLab {
-    /// At this level, with a load that prints its plan back.
+    /// At this level, with a load that prints its plan back and ends.
     pub fn at(isolation: Isolation, service: &Path) -> Self {
         Self::with(isolation, service, |_| ())
     }
@@ -74,7 +75,7 @@ impl TestLab {
             mongo: None,
             isolation: Some(isolation),
             service: vec![service.into()],
-            load: ["sh", "-c", "cat"].map(OsString::from).to_vec(),
+            load: ["head", "-n", "1"].map(OsString::from).to_vec(),
             envoy: None,
             postgres: None,
             nginx: None,
@@ -93,12 +94,74 @@ impl TestLab {
         Self { lab: Lab::local(options).unwrap(), folder, interrupt }
     }
 
+    /// At this level, with a load that asks the address in each plan and then reports.
+    pub fn asking(
+        isolation: Isolation,
+        service: &Path,
+        change: impl FnOnce(&mut LocalOptions),
+    ) -> Self {
+        Self::with(isolation, service, |options| {
+            let probe = format!("{} probe --connect \"$at\"", service.display());
+            let load = format!("while read -r at; do {probe}; echo '{REPORT}'; done");
+            options.load = vec!["sh".into(), "-c".into(), load.into()];
+            change(options);
+        })
+    }
+
     pub fn up(&self, deployment: &Deployment) -> Environment {
         self.lab.up(deployment, &self.logs()).unwrap()
     }
 
     pub fn logs(&self) -> PathBuf {
         self.folder.path().join("logs")
+    }
+}
+
+/// What ends the lines of a plan.
+const REPORT: &str = r#"{"event":"report"}"#;
+
+/// One request of an engine of [`TestLab::asking`], which must be answered.
+pub fn ask_once(environment: &Environment, engine: &mut LoadEngine) {
+    let url = environment.entry_url();
+    let at = url.trim_start_matches("http://").trim_end_matches('/');
+    engine.send(at.as_bytes()).unwrap();
+    let mut answered = false;
+    loop {
+        match engine.next_line(Duration::from_secs(60)) {
+            NextLine::Line(line) if line == REPORT => break,
+            NextLine::Line(line) => answered |= line.contains("\"status\":200"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(answered);
+}
+
+/// Two environments of `deployment` side by side, loaded in turn over engines that stay: what was sent to one is no
+/// matter of the other's.
+pub fn are_proven_side_by_side(lab: &TestLab, deployment: &Deployment) {
+    const REQUESTS: [u64; 2] = [4, 2];
+    assert!(!lab.lab.stands_alone(deployment));
+    let mut arms = [(); 2].map(|()| {
+        let mut environment = lab.up(deployment);
+        let engine = environment.start_engine().unwrap();
+        (environment, engine)
+    });
+    for (environment, engine) in &mut arms {
+        ask_once(environment, engine);
+        environment.open_proof().unwrap();
+    }
+    for cycle in 0..REQUESTS[0] {
+        for ((environment, engine), requests) in arms.iter_mut().zip(REQUESTS) {
+            if cycle < requests {
+                ask_once(environment, engine);
+            }
+        }
+    }
+    for ((mut environment, engine), requests) in arms.into_iter().zip(REQUESTS) {
+        let proof = environment.close_proof(Traffic { requests, ..Traffic::default() }).unwrap();
+        assert!(proof.holds(), "{proof:#?}");
+        engine.end().unwrap();
+        environment.down().unwrap();
     }
 }
 
@@ -207,6 +270,7 @@ fn built_in_and(change: impl FnOnce(&mut BuiltIn)) -> Program {
         relay: false,
         queries: None,
         stall: None,
+        planted: Planted::default(),
     };
     change(&mut service);
     Program::BuiltIn(service)
@@ -218,11 +282,16 @@ pub fn free_ports<const N: usize>() -> [u16; N] {
     listeners.map(|listener| listener.local_addr().unwrap().port())
 }
 
-/// All lines of a load, and how it ended.
-pub fn drain(load: &mut LoadProcess) -> (Vec<String>, Result<(), toll_lab::LabError>) {
+/// All lines of a load program that is given this plan and then ends by itself, and how it ended.
+pub fn carry_out(
+    environment: &mut Environment,
+    plan: &str,
+) -> (Vec<String>, Result<(), toll_lab::LabError>) {
+    let mut engine = environment.start_engine().unwrap();
+    engine.send(plan.as_bytes()).unwrap();
     let mut lines = Vec::new();
     loop {
-        match load.next_line(Duration::from_secs(60)) {
+        match engine.next_line(Duration::from_secs(60)) {
             NextLine::Line(line) => lines.push(line),
             NextLine::Quiet => panic!("the load said nothing for a minute after {lines:?}"),
             NextLine::Ended(outcome) => return (lines, outcome),

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use toll_lab::parts::{self, Fetch};
 use toll_lab::{
-    AgentKind, DataPlane, Deployment, Environment, Isolation, JavaAgent, Petclinic, PetclinicPart,
-    Program, Proof, Service, Traffic,
+    AgentKind, Asked, DataPlane, Deployment, Environment, Isolation, JavaAgent, Petclinic,
+    PetclinicPart, Program, Proof, Service, Traffic,
 };
 
 use crate::support::{
-    TestLab, chain, drain, free_ports, is_possible, service_program, skip, target_folder,
+    TestLab, carry_out, chain, free_ports, is_possible, service_program, skip, target_folder,
 };
 
 const REQUESTS: u64 = 20;
@@ -61,7 +61,7 @@ fn collector_program() -> Option<PathBuf> {
     program.is_file().then_some(program)
 }
 
-/// What a trial of two windows proves, or why there is none here. Before each window more requests are sent, and
+/// What two windows prove, or why there is none here. Before each window more requests are sent, and
 /// their spans are still in the agents' batches when it opens.
 fn proofs(isolation: Isolation, data_plane: DataPlane) -> Result<[Proof; 2], String> {
     if !is_possible(isolation) {
@@ -89,15 +89,16 @@ fn proofs(isolation: Isolation, data_plane: DataPlane) -> Result<[Proof; 2], Str
     });
     let mut environment = lab.up(&petclinic(data_plane));
     let authority = environment.entry_url();
-    let plan = format!("{}\n", authority.trim_start_matches("http://").trim_end_matches('/'));
+    let plan = authority.trim_start_matches("http://").trim_end_matches('/');
     let run = |environment: &mut Environment| {
-        let (lines, outcome) = drain(&mut environment.start_load(plan.as_bytes()).unwrap());
+        let (lines, outcome) = carry_out(environment, plan);
         outcome.unwrap();
         let ok = lines.iter().filter(|line| line.contains("\"status\":200")).count();
         assert_eq!(ok as u64, REQUESTS, "{lines:#?}");
     };
     let spans = BTreeMap::from([("gateway".to_owned(), 1), ("vets".to_owned(), 9)]);
-    let traffic = Traffic { requests: REQUESTS, spans, ..Traffic::default() };
+    let asked = Asked { requests: REQUESTS, spans, ..Asked::default() };
+    let traffic = Traffic { requests: REQUESTS, asked: vec![asked], ..Traffic::default() };
     let proofs = [(); 2].map(|()| {
         run(&mut environment);
         environment.open_proof().unwrap();

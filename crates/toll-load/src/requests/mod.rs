@@ -36,9 +36,11 @@ pub(crate) struct OriginKey {
     pub port: u16,
 }
 
-/// The requests of one event loop: `first`, `first + stride`, `first + 2 * stride`, …
+/// The requests of one event loop: `base + first`, `base + first + stride`, `base + first + 2 * stride`, …
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Numbers {
+    /// The same in each event loop.
+    pub base: u64,
     /// Below `stride`, and another one in each event loop.
     pub first: u64,
     /// Event loops of all engines that share the load.
@@ -92,7 +94,7 @@ impl Requests {
         }
         let stream = |of| random::stream(seed, of, numbers.first);
         let mut values = Values {
-            number: numbers.first,
+            number: numbers.base.wrapping_add(numbers.first),
             body_bytes: 0,
             cells: columns.into_cells(),
             rng: stream(Use::Values),
@@ -115,6 +117,11 @@ impl Requests {
     /// Whom the targets are at: each once, in order of first use.
     pub fn origins(&self) -> &[OriginKey] {
         &self.origins
+    }
+
+    /// Number of the next request.
+    pub fn next_number(&self) -> u64 {
+        self.values.number
     }
 
     /// Draws the target of the next request by weight.

@@ -8,7 +8,7 @@ use super::*;
 use crate::http2::hpack;
 use crate::{Body, Reuse};
 
-const ALONE: Numbers = Numbers { first: 0, stride: 1 };
+const ALONE: Numbers = Numbers { base: 0, first: 0, stride: 1 };
 const HTTP2: Protocol = Protocol::Http2 { streams: 10 };
 const GRPC: Protocol = Protocol::Grpc { streams: 10 };
 
@@ -212,7 +212,7 @@ fn targets_are_chosen_by_weight() {
 fn random_values_follow_the_seed_and_differ_between_event_loops() {
     let target = template(Target::get("http://a/{{random}}{{random.1.1000000}}"));
     let sent = |seed, first| {
-        let numbers = Numbers { first, stride: 2 };
+        let numbers = Numbers { base: 0, first, stride: 2 };
         let plan = ConnectionPlan::default();
         let targets = [target.clone()];
         let mut requests = Requests::new(&targets, &Rows::default(), &plan, seed, numbers).unwrap();
@@ -458,7 +458,7 @@ proptest! {
         let plan = ConnectionPlan::default();
         let mut seen = Vec::new();
         for first in 0..stride {
-            let numbers = Numbers { first, stride };
+            let numbers = Numbers { base: 0, first, stride };
             let targets = [target.clone()];
             let mut requests = Requests::new(&targets, &people(), &plan, 1, numbers).unwrap();
             for _ in 0..each {

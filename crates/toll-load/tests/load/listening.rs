@@ -145,7 +145,7 @@ fn a_sample_names_its_client() {
 
 #[test]
 fn every_idle_policy_carries_the_same_load() {
-    for idle in [Idle::Block, Idle::Spin, Idle::Auto] {
+    for idle in [Idle::Block, Idle::Spin] {
         for model in [closed(2), open(1000.0, 10)] {
             let server = Server::start(|_| Reply::ok());
             let mut plan = plan(server.url(), model, Stop::AfterRequests(200));
@@ -159,12 +159,12 @@ fn every_idle_policy_carries_the_same_load() {
 #[test]
 fn a_load_that_mostly_waits_sleeps_unless_told_to_spin() {
     let server = Server::start(|_| Reply::ok());
-    let used = [Idle::Block, Idle::Auto, Idle::Spin].map(|idle| {
+    let used = [Idle::Block, Idle::Spin].map(|idle| {
         let mut plan = plan(server.url(), open(100.0, 4), Stop::AfterSeconds(0.3));
         plan.idle = idle;
         let measure = measured(&plan).measure;
         measure.cpu_ns as f64 / (measure.end_ns - measure.begin_ns) as f64
     });
     // Beside others, even spinning has only a part of a core.
-    assert!(used[0] < 0.4 * used[2] && used[1] < 0.4 * used[2], "{used:?} of a core");
+    assert!(used[0] < 0.4 * used[1], "{used:?} of a core");
 }

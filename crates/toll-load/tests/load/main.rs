@@ -12,6 +12,7 @@ mod models;
 mod parts;
 mod process;
 mod server;
+mod session;
 mod targets;
 mod tls;
 mod tls_server;

@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::engine::{assert_near, measured, plan};
 use crate::server::{Reply, Request, Server};
-use toll_load::{Arrivals, Iteration, LoadModel, LoadReport, Profile, Spacing, Stage, Stop};
+use toll_load::{
+    Arrivals, Iteration, LoadModel, LoadReport, Profile, Spacing, Stage, Stop, WarmUp,
+};
 
 /// When each request came, nanoseconds since 1970, and how many were in flight then.
 type Log = Arc<Mutex<Vec<(u64, u64)>>>;
@@ -90,6 +92,19 @@ fn clients_think_between_their_iterations() {
     assert!(measure.iterations.min_us() >= 49_900.0, "{:?}", measure.iterations);
     assert_near(measure.iterations.quantile_us(0.5), 51_500.0, 0.1);
     assert!(measure.latency.quantile_us(0.5) < 30_000.0, "no part of latency");
+}
+
+#[test]
+fn a_slice_sees_clients_that_think_spread_over_the_think_time() {
+    let (server, log) = logging_server(5);
+    let model = iterating(10.0, Iteration { requests: 1, think_ms: 500.0 });
+    let mut plan = plan(server.url(), model, Stop::AfterSeconds(0.5));
+    plan.warm_up = WarmUp { min_s: 0.5, max_s: 0.5 };
+    let report = measured(&plan);
+    // Each client once in a think time; together they would be ten at a time.
+    assert!((9..=10).contains(&report.measure.done), "{} answers", report.measure.done);
+    let most = most_between(&log, &report, 0.0, 0.5).unwrap();
+    assert!(most <= 4, "{most} at a time");
 }
 
 #[test]

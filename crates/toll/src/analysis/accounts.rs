@@ -1,14 +1,14 @@
-//! Who used the CPU and the memory in a window between two samples of one trial.
+//! Who used the CPU and the memory in a slice, and in several together.
 //!
-//! CPU comes from cumulative counters at the window's ends (METHOD.md rule 5); what the host used beyond the
-//! sum of the components is *unattributed* (kernel threads, softirq outside of any component, other tenants).
+//! CPU comes from cumulative counters at a slice's ends (METHOD.md rule 5); what the host used beyond the
+//! sum of the components is *unattributed* (kernel threads, softirq outside of any component, arms that stand by).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use toll_lab::{Component, Reading, Role, Sample};
 
 use super::groups::sidecar_label;
-use crate::store::{Mark, MarkedSample, TrialRecord};
+use super::tally::Tally;
 
 /// An owner of CPU time or memory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,23 +92,16 @@ impl Owner {
     }
 }
 
-/// CPU time by owner in a window, nanoseconds; `None` for an owner whose counter could not be read.
-#[derive(Debug, Clone, PartialEq)]
+/// CPU time by owner in one window or several, nanoseconds; `None` for an owner whose counter could not be read.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct CpuAccount {
-    /// Length of the window, nanoseconds.
+    /// Length of the windows together, nanoseconds.
     pub window_ns: u64,
     /// In the order of the deployment, *unattributed* last.
     pub by_owner: Vec<(Owner, Option<f64>)>,
 }
 
 impl CpuAccount {
-    /// Of the window between two marks; `None` when a mark is missing.
-    pub fn between(samples: &[MarkedSample], begin: Mark, end: Mark) -> Option<Self> {
-        let begin = &samples.iter().find(|s| s.mark == begin)?.sample;
-        let end = &samples.iter().find(|s| s.mark == end)?.sample;
-        Some(Self::of(begin, end))
-    }
-
     /// Of the window between two samples.
     pub fn of(begin: &Sample, end: &Sample) -> Self {
         let mut by_owner = components(begin, end);
@@ -116,9 +109,15 @@ impl CpuAccount {
         Self { window_ns: end.at_ns.saturating_sub(begin.at_ns), by_owner }
     }
 
-    /// Of the trial's measured window.
-    pub fn measured(trial: &TrialRecord) -> Option<Self> {
-        Self::between(&trial.samples, Mark::MeasureBegin, Mark::MeasureEnd)
+    /// Adds another window.
+    pub fn add(&mut self, other: Self) {
+        self.window_ns += other.window_ns;
+        for (owner, ns) in other.by_owner {
+            match self.by_owner.iter_mut().find(|(known, _)| *known == owner) {
+                Some((_, sum)) => *sum = sum.zip(ns).map(|(sum, ns)| sum + ns),
+                None => self.by_owner.push((owner, ns)),
+            }
+        }
     }
 
     /// CPU time of the owners that `wanted` picks, nanoseconds; `None` when one of them is unknown.
@@ -139,7 +138,7 @@ impl CpuAccount {
 }
 
 fn components(begin: &Sample, end: &Sample) -> Vec<(Owner, Option<f64>)> {
-    // The load generator starts after the idle window: a component without an earlier reading began at zero.
+    // A component without an earlier reading began at zero.
     let before: BTreeMap<&Component, &Reading<u64>> =
         begin.components.iter().map(|c| (&c.component, &c.cpu_ns)).collect();
     end.components
@@ -160,9 +159,9 @@ fn unattributed(begin: &Sample, end: &Sample, owned: &[(Owner, Option<f64>)]) ->
 }
 
 /// Anonymous memory by owner over time: nanoseconds on the samples' clock, bytes.
-pub fn memory_series(samples: &[MarkedSample]) -> Vec<(Owner, Vec<(u64, f64)>)> {
+pub fn memory_series(tally: &Tally<'_>) -> Vec<(Owner, Vec<(u64, f64)>)> {
     let mut series: Vec<(Owner, Vec<(u64, f64)>)> = Vec::new();
-    for MarkedSample { sample, .. } in samples {
+    for sample in tally.samples() {
         for c in &sample.components {
             let Some(bytes) = value(&c.memory.anonymous) else { continue };
             let owner = Owner::Component(c.component.clone());
@@ -176,40 +175,33 @@ pub fn memory_series(samples: &[MarkedSample]) -> Vec<(Owner, Vec<(u64, f64)>)> 
     series
 }
 
-/// Mean anonymous memory of the measured system in the measured window, bytes.
-pub fn mean_memory(samples: &[MarkedSample]) -> Option<f64> {
-    let window = measured_window(samples)?;
-    let totals: Vec<f64> =
-        window.iter().filter_map(|s| memory_of(&s.sample, Owner::is_measured)).collect();
-    (!totals.is_empty()).then(|| totals.iter().sum::<f64>() / totals.len() as f64)
+/// Mean anonymous memory of the measured system, bytes.
+pub fn mean_memory(tally: &Tally<'_>) -> Option<f64> {
+    mean(tally.samples().filter_map(|sample| memory_of(sample, Owner::is_measured)))
 }
 
-/// Mean memory charged to the owners that `wanted` picks in the measured window, page cache included, bytes.
-pub fn mean_charged(samples: &[MarkedSample], wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
-    let window = measured_window(samples)?;
-    // Asked once a component, not once a sample: many pods over a long window are many questions.
-    let components = window.iter().flat_map(|marked| &marked.sample.components);
+/// Mean memory charged to the owners that `wanted` picks, page cache included, bytes.
+pub fn mean_charged(tally: &Tally<'_>, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
+    // Asked once a component, not once a sample: many pods in many slices are many questions.
+    let components = tally.samples().flat_map(|sample| &sample.components);
     let mut known: BTreeSet<&Component> = components.map(|c| &c.component).collect();
     known.retain(|component| wanted(&Owner::Component((*component).clone())));
     let sum = |sample: &Sample| -> Option<f64> {
         let components = sample.components.iter().filter(|c| known.contains(&c.component));
         components.map(|c| value(&c.memory.current).map(|bytes| bytes as f64)).sum()
     };
-    let totals: Vec<f64> = window.iter().filter_map(|s| sum(&s.sample)).collect();
-    (!totals.is_empty()).then(|| totals.iter().sum::<f64>() / totals.len() as f64)
+    mean(tally.samples().filter_map(sum))
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
 }
 
 /// Whether the pod is an owner: there, and not one of many that are one.
-pub fn has_pod(trial: &TrialRecord, pod: &str) -> bool {
-    let first = trial.samples.first().map(|marked| &marked.sample);
+pub fn has_pod(tally: &Tally<'_>, pod: &str) -> bool {
+    let first = tally.samples().next();
     first.is_some_and(|sample| sample.components.iter().any(|c| c.component.pod == pod))
-}
-
-/// The samples from the begin of the measured phase to its end.
-pub fn measured_window(samples: &[MarkedSample]) -> Option<&[MarkedSample]> {
-    let begin = samples.iter().position(|s| s.mark == Mark::MeasureBegin)?;
-    let end = samples.iter().position(|s| s.mark == Mark::MeasureEnd)?;
-    samples.get(begin..=end)
 }
 
 /// Anonymous memory of the owners that `wanted` picks, bytes; `None` when one is unknown or there is none.

@@ -1,5 +1,5 @@
 //! Turns a run that sweeps replicas into what a fleet of any size would cost: CPU, memory and added latency of each
-//! variant, with the interval in which one more trial of that size would lie.
+//! variant, with the interval in which one more start of that size would lie.
 //!
 //! The planes are those of the findings ([`super::scaling`]). Outside of the sizes and rates that were measured
 //! nothing speaks for a plane: then there is no answer, unless the user asks for one all the same, and it is marked.
@@ -9,6 +9,7 @@ use toll_lab::{DataPlane, Deployment};
 
 use super::findings::{Estimate, HeldOut, ScaledQuantity};
 use super::scaling::{QUANTITIES, Sweep, held_out};
+use super::tally::Tally;
 use crate::store::RunRecord;
 
 /// What is asked.
@@ -95,7 +96,7 @@ pub struct VariantCapacity {
 pub struct Prediction {
     /// What is predicted.
     pub quantity: ScaledQuantity,
-    /// On the plane; the interval is that of one more trial.
+    /// On the plane; the interval is that of one more start.
     pub predicted: Estimate,
     /// Whether it lies outside of what was measured.
     pub extrapolated: bool,
@@ -112,17 +113,17 @@ pub enum CapacityError {
         /// Name of the run's directory.
         run: String,
     },
-    /// The valid trials carry no plane.
-    #[error("the run {run} has too few valid trials to tell what a pod of {service} costs")]
+    /// The rounds carry no plane.
+    #[error("the run {run} has too few rounds that count to tell what a pod of {service} costs")]
     TooFew {
         /// Name of the run's directory.
         run: String,
         /// The service.
         service: String,
     },
-    /// All trials had one rate, and it is not the one that is asked for.
+    /// All slices had one rate, and it is not the one that is asked for.
     #[error(
-        "{asked} requests/s are asked for, and all trials ran at {measured}: what another rate costs is not known"
+        "{asked} requests/s are asked for, and all slices ran at {measured}: what another rate costs is not known"
     )]
     OneRate {
         /// As asked.
@@ -140,7 +141,7 @@ impl CapacityError {
     pub fn help(&self) -> String {
         match self {
             Self::NoSweep { .. } => "`toll run ambient-replicas` sweeps them, as does any study with a load that has `matrix: {rate: [20/s, 50/s], replicas: {SERVICE: [1, 10, 50]}}`".into(),
-            Self::TooFew { .. } => "finish it with `toll run --resume RUN`; `toll report RUN` says which trials do not count, and why".into(),
+            Self::TooFew { .. } => "finish it with `toll run --resume RUN`; `toll report RUN` says which slices do not count, and why".into(),
             Self::OneRate { measured, .. } => {
                 format!("ask for `--rate {measured}`, or sweep the rate, too: `matrix: {{rate: [20/s, 50/s], ...}}`")
             }
@@ -169,7 +170,8 @@ impl std::fmt::Display for Outside {
 /// # Errors
 /// When the run does not know, or the question lies outside of what it measured.
 pub fn capacity(run: &RunRecord, question: &Question) -> Result<Capacity, CapacityError> {
-    let valid = super::valid(run);
+    let counted = super::Counted::of(run, |_| true);
+    let valid: Vec<&Tally<'_>> = counted.tallies.iter().collect();
     let no_sweep = || CapacityError::NoSweep { run: run.name.clone() };
     let sweep = Sweep::of(run, &valid).ok_or_else(no_sweep)?;
     let measured =

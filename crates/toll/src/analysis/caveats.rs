@@ -1,41 +1,45 @@
-//! What weakens a run's findings, a sentence each, to be shown beside the numbers.
+//! What weakens a run's findings, to be shown beside the numbers: what is alike is one sentence, with a count and a few
+//! examples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toll_lab::{DataPlane, Deployment, PodMetrics, Reading, ServiceSpans};
+use toll_lab::{DataPlane, Deployment, PodMetrics, Reading, Sample, ServiceSpans};
 
-use super::accounts::{CpuAccount, Owner, measured_window};
+use super::accounts::{CpuAccount, Owner};
 use super::effects;
 use super::findings::{
-    HeapTrend, LoadFindings, Metric, ProofSummary, Regime, SpanCosts, TopTotal, VariantLoad, View,
+    Caveat, CaveatKind, Effect, Estimate, HeapTrend, LoadFindings, Metric, ProofSummary, Regime,
+    SpanCosts, TopTotal, VariantLoad, View,
 };
-use super::regime;
-use super::summary::{self, STAND_IN, fastest_calibration};
-use crate::plan::{Arm, BringUp};
-use crate::store::{Mark, RunRecord, TrialRecord};
+use super::merged::{self, Merged};
+use super::summary::{self, STAND_IN};
+use super::tally::Tally;
+use super::{Counted, study_loads};
+use crate::plan::PlannedLoad;
+use crate::store::{ArmRecord, RunRecord, SliceRecord};
 
-/// Blocks below which intervals are too wide to lean on (METHOD.md rule 3).
-const ENOUGH_BLOCKS: usize = 5;
 /// Requests beyond a percentile below which it is that of a few requests (as for curves of latency).
 const ENOUGH_BEYOND: f64 = 10.0;
-/// What rounding up every pod adds, as a multiple of what was counted, worth a warning.
+/// What rounding up every pod adds, as a multiple of what was counted, worth a caveat.
 const NOTABLE_ROUNDING: f64 = 1.25;
 /// At an equal rate, throughputs that differ by more are not the same load (METHOD.md rule 2).
 const SAME_RATE: f64 = 0.02;
+/// A percentile of latency that lies so far above that of service time is the generator's, too (METHOD.md rule 9).
+const NOTABLE_LAG: f64 = 0.05;
 /// A sweep with more cells than this is named as a whole.
 const MOST_CELLS: usize = 4;
-/// Share of stolen CPU time worth a warning.
+/// Examples that a sentence gives.
+const MOST_EXAMPLES: usize = 3;
+/// Share of stolen CPU time worth a caveat.
 const NOTABLE_STEAL: f64 = 0.02;
-/// CPU time that belongs to no component, as a share of what the components used, worth a warning.
+/// CPU time that belongs to no component, as a share of what the components used, worth a caveat.
 const NOTABLE_OTHERS: f64 = 0.15;
-/// More CPU per request in the first block than in the later ones, as a share, worth a warning.
-const NOTABLE_DRIFT: f64 = 0.1;
-/// Slowest over fastest calibration loop worth a warning.
-const NOTABLE_CALIBRATION: f64 = 1.25;
 
 /// What was found so far.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Seen<'a> {
+    /// What counts.
+    pub counted: &'a Counted<'a>,
     /// Load by load.
     pub loads: &'a [LoadFindings],
     /// Of every JVM.
@@ -46,124 +50,100 @@ pub struct Seen<'a> {
     pub proofs: &'a [ProofSummary],
 }
 
-/// Whatever weakens the result.
-pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<String> {
+/// Whatever weakens the result, kind by kind.
+pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<Caveat> {
     let loads = seen.loads;
-    let mut warnings = run.plan.warnings.clone();
-    warnings.extend(run.host.lacks.iter().cloned());
-    warnings.extend(run.host.changes.iter().cloned());
-    warnings.extend(missing_trials(run));
-    warnings.extend(started_once(run));
-    warnings.extend(started_anew(run));
-    warnings.extend(drifts(run));
-    warnings.extend(stand_in(run));
-    warnings.extend(few_blocks(run, loads));
-    warnings.extend(few_requests(run, loads));
-    warnings.extend(rounded_up(loads));
-    warnings.extend(loads.iter().filter_map(unequal_rates));
-    warnings.extend(not_carried(run));
-    warnings.extend(loads.iter().flat_map(|load| regimes(load, &run.plan.baseline)));
-    warnings.extend(knees_too_low(run));
-    warnings.extend(seen.span_costs.iter().filter_map(uneven_rates));
-    warnings.extend(seen.heap_trends.iter().filter(|t| t.grows).map(|t| leak(t, run, seen)));
-    warnings.extend(seen.proofs.iter().filter_map(dropped));
-    warnings.extend(run.plan.ready().filter_map(|(name, _)| uncounted(run, name)));
-    warnings.extend(noise(run));
-    warnings.extend(other_work(run));
-    warnings.extend(unsettled(run));
-    warnings.extend(never_settled(run));
-    warnings.extend(missing_readings(run));
-    warnings.extend(missing_metrics(run));
-    warnings.extend(unknown_heaps(loads));
-    warnings.extend(left_out(run));
-    warnings
-}
-
-fn missing_trials(run: &RunRecord) -> Vec<String> {
-    let planned = run.plan.trials.len();
-    let invalid = run.trials.iter().filter(|t| !t.verdict.invalid.is_empty()).count();
-    let mut warnings = Vec::new();
-    if run.trials.len() < planned {
-        warnings.push(format!(
-            "only {} of {planned} trials ran: go on with `toll run --resume {}`",
-            run.trials.len(),
-            run.name
-        ));
-    }
-    if invalid > 0 {
-        warnings.push(format!(
-            "{invalid} of {} trials are invalid and count for nothing; the reasons are listed with the trials",
-            run.trials.len()
-        ));
-    }
-    warnings
-}
-
-/// Arms that were still getting cheaper when their first block was measured: the same services served the others.
-fn drifts(run: &RunRecord) -> Option<String> {
-    if run.plan.bring_up != BringUp::Run {
-        return None;
-    }
-    let arms = run.plan.trials.iter().map(|t| (&t.arm, &t.load)).collect::<BTreeSet<_>>();
-    let drifts: Vec<(String, &str, f64)> = arms
-        .into_iter()
-        .filter_map(|(arm, load)| Some((arm.label(), load.as_str(), drift(run, arm, load)?)))
-        .collect();
-    let (low, high) = drifts.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), (.., more)| {
-        (low.min(*more), high.max(*more))
-    });
-    let [low, high] = [low, high].map(|more| format!("{:.0}", more * 100.0));
-    let more = if low == high { high } else { format!("{low} to {high}") };
-    let which = arms_and_loads(run, &drifts);
-    (!drifts.is_empty()).then(|| {
-        format!(
-            "the first block cost {more} % more CPU per request than the later ones on the same services, which were still warming up: {which}; a longer settle.max may help"
-        )
-    })
-}
-
-/// `agent under same-rate, spans-1; baseline under same-rate`.
-fn arms_and_loads(run: &RunRecord, drifts: &[(String, &str, f64)]) -> String {
-    let mut loads_of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (arm, load, _) in drifts {
-        loads_of.entry(arm).or_default().push(load);
-    }
-    let of_arm = |(arm, loads): (&str, Vec<&str>)| format!("{arm} under {}", listed(run, &loads));
-    loads_of.into_iter().map(of_arm).collect::<Vec<_>>().join("; ")
-}
-
-/// What the first block cost more than the later ones, as a share, if that is worth a warning.
-fn drift(run: &RunRecord, arm: &Arm, load: &str) -> Option<f64> {
-    let valid = run.trials.iter().filter(|t| t.verdict.invalid.is_empty());
-    let of_arm = valid.filter(|t| t.trial.arm == *arm && t.trial.load == load);
-    let costs: Vec<f64> =
-        of_arm.filter_map(|t| effects::observe(t, Metric::CpuPerRequest)).collect();
-    let (first, later) = costs.split_first()?;
-    let later = later.iter().sum::<f64>() / later.len().max(1) as f64;
-    let more = first / later - 1.0;
-    (later > 0.0 && more > NOTABLE_DRIFT).then_some(more)
-}
-
-/// Blocks on the same services say nothing of how one start differs from the next.
-fn started_once(run: &RunRecord) -> Option<String> {
-    (run.plan.bring_up == BringUp::Run).then(|| {
-        "each arm was started once: the intervals leave out how one start differs from the next, of which the noise floor, from two starts of the baseline, shows something".into()
-    })
-}
-
-/// Trials on another start than those before them in their block.
-fn started_anew(run: &RunRecord) -> Option<String> {
-    let told = |t: &TrialRecord| {
-        let reason = t.verdict.started_anew.as_ref()?;
-        Some(format!("{} began with trial {} ({reason})", t.trial.arm.label(), t.trial.index))
+    let grown = seen.heap_trends.iter().filter(|trend| trend.grows);
+    let mut caveats = Vec::new();
+    let mut add = |kind, texts: Vec<String>| {
+        caveats.extend(texts.into_iter().map(|text| Caveat { kind, text }));
     };
-    let told: Vec<String> = run.trials.iter().filter_map(told).collect();
-    (!told.is_empty()).then(|| {
-        format!(
-            "what stood had ended between two trials, so that later ones ran on a fresh start: {}",
-            told.join("; ")
-        )
+    add(CaveatKind::Missing, missing_rounds(run).into_iter().collect());
+    add(CaveatKind::StandIn, stand_in(run).into_iter().collect());
+    add(
+        CaveatKind::Invalid,
+        [invalid_arms(run), invalid_slices(run)].into_iter().flatten().collect(),
+    );
+    add(CaveatKind::Comparison, run.plan.warnings.clone());
+    add(CaveatKind::Comparison, unequal_rates(loads).into_iter().collect());
+    add(CaveatKind::Comparison, not_carried(run, seen.counted).into_iter().collect());
+    add(CaveatKind::Comparison, regimes(loads, &run.plan.baseline));
+    add(CaveatKind::Comparison, seen.span_costs.iter().filter_map(uneven_rates).collect());
+    add(CaveatKind::Machine, run.host.changes.clone());
+    add(CaveatKind::Machine, excused(seen).into_iter().collect());
+    add(CaveatKind::Machine, stolen(run, seen.counted).into_iter().collect());
+    add(CaveatKind::Machine, other_work(run).into_iter().collect());
+    add(CaveatKind::Precision, few_rounds(run, loads).into_iter().collect());
+    add(CaveatKind::Precision, few_requests(run, seen.counted).into_iter().collect());
+    add(CaveatKind::Precision, few_cycles_decide(loads).into_iter().collect());
+    add(CaveatKind::Precision, send_lag(run, seen.counted).into_iter().collect());
+    add(CaveatKind::Settling, never_settled(run).into_iter().collect());
+    add(CaveatKind::Settling, grown.map(|trend| leak(trend, run, seen)).collect());
+    add(CaveatKind::Proof, left_out(run));
+    add(CaveatKind::Proof, seen.proofs.iter().filter_map(dropped).collect());
+    add(CaveatKind::Proof, run.plan.ready().filter_map(|(name, _)| uncounted(run, name)).collect());
+    add(CaveatKind::Readings, missing_readings(run).into_iter().collect());
+    add(CaveatKind::Readings, missing_metrics(run).into_iter().collect());
+    add(CaveatKind::Readings, unknown_heaps(loads).into_iter().collect());
+    add(CaveatKind::Readings, rounded_up(loads).into_iter().collect());
+    add(CaveatKind::Lab, run.host.lacks.clone());
+    caveats.sort_by_key(|caveat| caveat.kind);
+    caveats
+}
+
+/// The first few, and how many more there are; `None` without any.
+fn examples(told: &[String]) -> Option<String> {
+    let first = told.iter().take(MOST_EXAMPLES).cloned().collect::<Vec<_>>().join("; ");
+    match told.len().saturating_sub(MOST_EXAMPLES) {
+        _ if told.is_empty() => None,
+        0 => Some(first),
+        more => Some(format!("{first}; and {more} more")),
+    }
+}
+
+/// The most frequent reasons with their counts.
+fn reasons(of: impl Iterator<Item = String>) -> Option<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    of.for_each(|reason| *counts.entry(reason).or_default() += 1);
+    let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    examples(
+        &counts.iter().map(|(reason, count)| format!("{reason} ({count})")).collect::<Vec<_>>(),
+    )
+}
+
+fn arms(run: &RunRecord) -> impl Iterator<Item = (usize, &ArmRecord)> {
+    run.rounds.iter().flat_map(|round| round.arms.iter().map(|of| (round.number, of)))
+}
+
+fn slices(run: &RunRecord) -> impl Iterator<Item = &SliceRecord> {
+    arms(run).flat_map(|(_, of)| &of.slices)
+}
+
+fn missing_rounds(run: &RunRecord) -> Option<String> {
+    let (ran, planned) = (run.rounds.len(), run.plan.extent.rounds?);
+    (ran < planned).then(|| {
+        format!("only {ran} of {planned} rounds ran: go on with `toll run --resume {}`", run.name)
     })
+}
+
+fn invalid_arms(run: &RunRecord) -> Option<String> {
+    let invalid = arms(run).filter(|(_, of)| !of.file.invalid.is_empty());
+    let told: Vec<String> = invalid
+        .map(|(round, of)| {
+            format!("{} in round {round} ({})", of.arm.label(), of.file.invalid.join(", "))
+        })
+        .collect();
+    let (count, all) = (told.len(), arms(run).count());
+    Some(format!("{count} of {all} arms do not count: {}", examples(&told)?))
+}
+
+fn invalid_slices(run: &RunRecord) -> Option<String> {
+    let of_sound_arms = arms(run).filter(|(_, of)| of.file.invalid.is_empty());
+    let slices: Vec<&SliceRecord> = of_sound_arms.flat_map(|(_, of)| &of.slices).collect();
+    let invalid = || slices.iter().filter(|slice| !slice.invalid.is_empty());
+    let why = reasons(invalid().flat_map(|slice| slice.invalid.iter().cloned()))?;
+    Some(format!("{} of {} slices do not count: {why}", invalid().count(), slices.len()))
 }
 
 /// A server that stands in for the one that was asked for costs what it costs.
@@ -174,17 +154,128 @@ fn stand_in(run: &RunRecord) -> Option<String> {
     ))
 }
 
-/// Loads of which variants have few valid trials, in one sentence: how many at the fewest and at the most.
-fn few_blocks(run: &RunRecord, loads: &[LoadFindings]) -> Option<String> {
-    let is_few = |variant: &&VariantLoad| variant.trials < ENOUGH_BLOCKS;
+/// Cycles that do not count since the machine did something else, and what they would change.
+fn excused(seen: &Seen<'_>) -> Option<String> {
+    let excused = &seen.counted.excused;
+    if excused.throughout {
+        return Some("the machine was disturbed throughout: more than a third of all cycles stand out by stolen time or other work, so that none is excused".into());
+    }
+    let (count, all) = (excused.cycles.len(), excused.all);
+    let headline =
+        || seen.loads.iter().flat_map(|load| &load.effects).filter(|e| e.verdict.is_some());
+    let moved = |effect: &Effect| {
+        let with = effect.unexcused_ratio?;
+        let told = || format!("{} ({} with them)", figure(effect), change(with.value));
+        is_apart(effect.ratio, with.value).then(told)
+    };
+    let moved: Vec<String> = headline().filter_map(moved).collect();
+    let effect = match examples(&moved) {
+        None => "with them no headline figure would differ by more than its half-width".into(),
+        Some(moved) => format!("with them headline figures would differ: {moved}"),
+    };
+    (count > 0).then(|| {
+        format!("{count} of {all} cycles are excused for stolen time or other work on the machine; {effect}")
+    })
+}
+
+/// Whether a ratio lies further from an estimate than its half-width, and than numbers are exact.
+fn is_apart(estimate: Estimate, ratio: f64) -> bool {
+    let Estimate { value, low, high, rounds, .. } = estimate;
+    rounds > 1 && (ratio / value).ln().abs() > (high / low).ln() / 2.0 + 1e-9
+}
+
+/// `CPU per request of sidecar +62.0 %`.
+fn figure(effect: &Effect) -> String {
+    format!("{} of {} {}", named(effect.metric), effect.variant, change(effect.ratio.value))
+}
+
+fn change(ratio: f64) -> String {
+    format!("{:+.1} %", (ratio - 1.0) * 100.0)
+}
+
+fn named(metric: Metric) -> &'static str {
+    match metric {
+        Metric::LatencyP50 => "p50",
+        Metric::LatencyP90 => "p90",
+        Metric::LatencyP95 => "p95",
+        Metric::LatencyP99 => "p99",
+        Metric::LatencyMean => "mean latency",
+        Metric::CpuPerRequest => "CPU per request",
+        Metric::ApplicationCpuPerRequest => "CPU per request of the services",
+        Metric::MeshCpuPerRequest => "CPU per request of the proxies",
+        Metric::Throughput => "throughput",
+        Metric::Memory => "memory",
+    }
+}
+
+/// Figures of which a few cycles decide: the mean and the trimmed mean disagree.
+fn few_cycles_decide(loads: &[LoadFindings]) -> Option<String> {
+    let effects = loads.iter().flat_map(|load| load.effects.iter().map(move |e| (load, e)));
+    let stray = |(load, effect): (&LoadFindings, &Effect)| {
+        let trimmed = effect.trimmed_ratio.filter(|trimmed| is_apart(effect.ratio, *trimmed))?;
+        Some(format!("{} under {} ({} trimmed)", figure(effect), load.name, change(trimmed)))
+    };
+    let told: Vec<String> = effects.filter_map(stray).collect();
+    let count = told.len();
+    Some(format!(
+        "a few cycles decide {count} figures, whose trimmed mean lies further than a half-width away: {}",
+        examples(&told)?
+    ))
+}
+
+/// Percentiles of an open loop in which the generator's own lateness shows.
+fn send_lag(run: &RunRecord, counted: &Counted<'_>) -> Option<String> {
+    let valid: Vec<&Tally<'_>> = counted.tallies.iter().collect();
+    let variants: Vec<&str> = run.plan.ready().map(|(name, _)| name).collect();
+    let of_load = |load: &PlannedLoad| {
+        let under = valid.iter().copied().filter(|tally| tally.load == load.name);
+        let under: Vec<&Tally<'_>> = under.collect();
+        let told = variants.iter().filter_map(|variant| {
+            let tallies: Vec<&Tally<'_>> = effects::of_variant(&under, variant).collect();
+            late(variant, &load.name, &tallies)
+        });
+        told.flatten().collect::<Vec<_>>()
+    };
+    let open = study_loads(&run.plan).filter(|load| summary::view(load) == View::EqualRate);
+    let told: Vec<String> = open.flat_map(of_load).collect();
+    let count = told.len();
+    Some(format!(
+        "requests were sent late enough to show in {count} percentiles, which are above what the services did: {}",
+        examples(&told)?
+    ))
+}
+
+fn late(variant: &str, load: &str, tallies: &[&Tally<'_>]) -> Option<Vec<String>> {
+    let latency = Merged::of_tallies(tallies, merged::latency)?;
+    let service_time = Merged::of_tallies(tallies, merged::service_time)?;
+    let metrics = [Metric::LatencyP50, Metric::LatencyP90, Metric::LatencyP95, Metric::LatencyP99];
+    let told = metrics.into_iter().filter_map(|metric| {
+        let quantile = effects::percentile(metric)?;
+        let [latency, service] = [&latency, &service_time].map(|m| m.quantile(quantile).all);
+        let more = latency / service - 1.0;
+        (more > NOTABLE_LAG).then(|| {
+            format!("{} of {variant} under {load} by {:.0} %", named(metric), more * 100.0)
+        })
+    });
+    Some(told.collect())
+}
+
+/// Loads of which variants have few rounds, in one sentence: how many at the fewest and at the most.
+fn few_rounds(run: &RunRecord, loads: &[LoadFindings]) -> Option<String> {
+    if run.rounds.len() == 1 {
+        return Some("each arm was started once: how one start differs from the next is in no interval, and there is no verdict".into());
+    }
+    // METHOD.md rule 3.
+    let enough = run.plan.extent.least_rounds;
+    let is_few = |variant: &&VariantLoad| variant.rounds < enough;
     let mut names: Vec<&str> = Vec::new();
     let mut few: Vec<(&str, usize, usize)> = Vec::new();
     for load in loads.iter().filter(|load| load.variants.iter().any(|v| is_few(&v))) {
         names.push(&load.name);
-        for VariantLoad { variant, trials, .. } in load.variants.iter().filter(is_few) {
+        for VariantLoad { variant, rounds, .. } in load.variants.iter().filter(is_few) {
             match few.iter_mut().find(|(known, ..)| known == variant) {
-                Some((_, low, high)) => (*low, *high) = ((*low).min(*trials), (*high).max(*trials)),
-                None => few.push((variant, *trials, *trials)),
+                Some((_, low, high)) => (*low, *high) = ((*low).min(*rounds), (*high).max(*rounds)),
+                None => few.push((variant, *rounds, *rounds)),
             }
         }
     }
@@ -195,7 +286,7 @@ fn few_blocks(run: &RunRecord, loads: &[LoadFindings]) -> Option<String> {
     let few: Vec<String> = few.iter().map(range).collect();
     (!few.is_empty()).then(|| {
         format!(
-            "{}: valid trials: {}; below {ENOUGH_BLOCKS} blocks intervals are wide",
+            "{}: rounds that count: {}; below {enough} they say little of how one start differs from the next, and intervals are wide",
             listed(run, &names),
             few.join(", ")
         )
@@ -221,23 +312,21 @@ fn listed(run: &RunRecord, names: &[&str]) -> String {
 }
 
 /// Loads of so few requests that their 99th percentile is about the slowest of them.
-fn few_requests(run: &RunRecord, loads: &[LoadFindings]) -> Option<String> {
+fn few_requests(run: &RunRecord, counted: &Counted<'_>) -> Option<String> {
     let beyond = |name: &str| {
-        let of_load = run.trials.iter().filter(|t| t.trial.load == name);
-        let valid = of_load.filter(|t| t.verdict.invalid.is_empty() && !t.trial.arm.again);
         let mut answered: BTreeMap<&str, u64> = BTreeMap::new();
-        for t in valid {
-            let done = t.load.as_ref().map_or(0, |load| load.measure.latency.count());
-            *answered.entry(&t.trial.arm.variant).or_default() += done;
+        for tally in counted.tallies.iter().filter(|tally| tally.load == name) {
+            *answered.entry(&tally.arm.variant).or_default() += tally.latency().count();
         }
         answered.into_values().min().map(|fewest| fewest as f64 * 0.01)
     };
-    let few = loads.iter().filter_map(|load| Some((load.name.as_str(), beyond(&load.name)?)));
+    let few =
+        study_loads(&run.plan).filter_map(|load| Some((load.name.as_str(), beyond(&load.name)?)));
     let few: Vec<(&str, f64)> = few.filter(|(_, beyond)| *beyond < ENOUGH_BEYOND).collect();
     let fewest = few.iter().map(|(_, beyond)| *beyond).reduce(f64::min)?;
     let names: Vec<&str> = few.iter().map(|(name, _)| *name).collect();
     Some(format!(
-        "{}: p99 rests on fewer than {ENOUGH_BEYOND:.0} requests beyond it in all blocks of a variant, at the fewest on {}: it is about the slowest request, and its interval is wide; a longer duration helps",
+        "{}: p99 rests on fewer than {ENOUGH_BEYOND:.0} requests beyond it in all rounds of a variant, at the fewest on {}: it is about the slowest request, and its interval is wide; more rounds or cycles help",
         listed(run, &names),
         fewest.ceil()
     ))
@@ -255,120 +344,66 @@ fn rounded_up(loads: &[LoadFindings]) -> Option<String> {
     ))
 }
 
-fn unequal_rates(load: &LoadFindings) -> Option<String> {
-    let rates = || {
+/// Loads at an equal rate that was not equal.
+fn unequal_rates(loads: &[LoadFindings]) -> Option<String> {
+    let told = loads.iter().filter(|load| load.view == View::EqualRate).filter_map(|load| {
         let throughput = |v: &VariantLoad| {
             v.metrics.iter().find(|(m, _)| *m == Metric::Throughput).map(|(_, e)| e.value)
         };
-        load.variants.iter().filter_map(throughput)
-    };
-    let (low, high) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
-    (load.view == View::EqualRate && high > low * (1.0 + SAME_RATE)).then(|| {
-        format!(
-            "{}: the variants did not complete the same rate ({low:.0} to {high:.0}/s), so this is not an equal-rate comparison; lower the rate",
-            load.name
-        )
-    })
+        let rates = || load.variants.iter().filter_map(throughput);
+        let (low, high) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
+        (high > low * (1.0 + SAME_RATE)).then(|| format!("{} ({low:.0} to {high:.0}/s)", load.name))
+    });
+    let told: Vec<String> = told.collect();
+    Some(format!(
+        "the variants did not complete the same rate, so this is not an equal-rate comparison; lower the rate: {}",
+        examples(&told)?
+    ))
 }
 
-/// Trials in which answers did not keep up with arrivals: their latency is that of a growing queue.
-fn not_carried(run: &RunRecord) -> Vec<String> {
-    let lagging = |t: &&TrialRecord| {
-        let planned = t.verdict.rate_per_s;
-        let seen = effects::throughput(t);
+/// Arms whose answers did not keep up with arrivals.
+fn not_carried(run: &RunRecord, counted: &Counted<'_>) -> Option<String> {
+    let is_point = |name: &str| run.plan.load(name).is_some_and(PlannedLoad::is_of_curve);
+    let lags = |tally: &&Tally<'_>| {
+        let planned = tally.slices.iter().find_map(|slice| slice.record.rate_per_s);
+        let seen = effects::throughput(tally);
         planned.zip(seen).is_some_and(|(planned, seen)| seen < planned * (1.0 - SAME_RATE))
     };
-    let valid = run.trials.iter().filter(|t| t.verdict.invalid.is_empty());
-    valid
-        .filter(lagging)
-        .map(|t| {
-            format!(
-                "trial {} ({} under {}) completed {:.0} of {:.0} requests/s: its latency is that of a growing queue; lower the rate",
-                t.trial.index,
-                t.trial.arm.label(),
-                t.trial.load,
-                effects::throughput(t).unwrap_or_default(),
-                t.verdict.rate_per_s.unwrap_or_default(),
-            )
-        })
-        .collect()
+    let lagging = counted.tallies.iter().filter(|tally| !is_point(tally.load)).filter(lags);
+    let told = reasons(lagging.map(|tally| format!("{} under {}", tally.arm.label(), tally.load)))?;
+    Some(format!(
+        "answers did not keep up with arrivals, or took longer than the guard: their latency may be that of a growing queue; rounds: {told}"
+    ))
 }
 
 /// Comparisons of latencies of which one at least is that of a queue. Flat out both are meant to be.
-fn regimes(load: &LoadFindings, baseline: &str) -> Vec<String> {
-    let of = |variant: &str| load.regimes.iter().find(|regime| regime.variant == variant);
-    let Some(base) = of(baseline).filter(|_| load.view != View::FlatOut) else { return vec![] };
-    let others = load.regimes.iter().filter(|regime| regime.variant != baseline);
-    others.filter_map(|other| regime(&load.name, base, other)).collect()
-}
-
-fn regime(load: &str, base: &Regime, other: &Regime) -> Option<String> {
-    let at = |r: &Regime| {
-        format!("{:.0} of the {:.0}/s that it carries", r.throughput_per_s, r.knee_per_s)
-    };
-    match (base.near_knee, other.near_knee) {
-        (false, false) => None,
-        (true, true) => Some(format!(
-            "{load}: {} ({}) and {} ({}) are both at or near their limit: their latencies are those of queues, and throughput is about what the machine carries; CPU per request can still be compared",
-            base.variant,
-            at(base),
-            other.variant,
-            at(other)
-        )),
-        (base_is_near, _) => {
-            let (near, below) = if base_is_near { (base, other) } else { (other, base) };
-            Some(format!(
-                "{load}: {} is at or near its limit ({}), {} is not ({}): the latency of {} is that of a queue, the other's is not, so their ratio says little about what {} adds to a request",
-                near.variant,
-                at(near),
-                below.variant,
-                at(below),
-                near.variant,
-                other.variant
-            ))
+fn regimes(loads: &[LoadFindings], baseline: &str) -> Vec<String> {
+    let (mut both, mut one) = (Vec::new(), Vec::new());
+    for load in loads.iter().filter(|load| load.view != View::FlatOut) {
+        let of = |variant: &str| load.regimes.iter().find(|regime| regime.variant == variant);
+        let Some(base) = of(baseline) else { continue };
+        for other in load.regimes.iter().filter(|regime| regime.variant != baseline) {
+            let told = format!("{}: {}, {}", load.name, at(base), at(other));
+            match (base.near_limit, other.near_limit) {
+                (false, false) => {}
+                (true, true) => both.push(told),
+                _ => one.push(told),
+            }
         }
     }
+    let both = examples(&both).map(|told| {
+        format!("both are at or near their limit, so that their latencies are those of queues and throughput is the machine's; CPU per request can still be compared: {told}")
+    });
+    let one = examples(&one).map(|told| {
+        format!("one is at or near its limit and the other is not, so that the ratio of their latencies says little about what a request pays: {told}")
+    });
+    both.into_iter().chain(one).collect()
 }
 
-/// Knees that the trials themselves prove wrong, in one sentence.
-fn knees_too_low(run: &RunRecord) -> Option<String> {
-    let valid: Vec<&TrialRecord> =
-        run.trials.iter().filter(|t| t.verdict.invalid.is_empty()).collect();
-    let found = regime::too_low(run, &valid);
-    let said = |of: &regime::TooLow<'_>| {
-        let regime::TooLow { trial, throughput_per_s, knee_per_s } = of;
-        let planned = &trial.trial;
-        format!(
-            "the search found {knee_per_s:.0}/s, trial {} (under {}) completed {throughput_per_s:.0}/s",
-            planned.index, planned.load
-        )
-    };
-    let variant = |of: &regime::TooLow<'_>| of.trial.trial.arm.variant.clone();
-    let told = match &found[..] {
-        [] => return None,
-        [one] => format!("the knee of {} was found too low: {}", variant(one), said(one)),
-        all => {
-            let each = all.iter().map(|of| format!("{}: {}", variant(of), said(of)));
-            format!("knees were found too low: {}", each.collect::<Vec<_>>().join("; "))
-        }
-    };
-    let weaker =
-        "loads set by it are lighter than planned, and what is said of that limit holds less";
-    Some(format!("{told}; {weaker}{}", overtaken(run, &found)))
-}
-
-/// Why many clients carry more than the search: it comes first, when what runs on a JVM is still cold.
-fn overtaken(run: &RunRecord, found: &[regime::TooLow<'_>]) -> &'static str {
-    let is_step = |of: &regime::TooLow<'_>| {
-        let cell = run.plan.load(&of.trial.trial.load).and_then(|load| load.cell.as_ref());
-        cell.is_some_and(|cell| cell.connections.is_some())
-    };
-    let warms_up = summary::database(run).is_some_and(|server| server.contains(STAND_IN));
-    if warms_up && found.iter().any(is_step) {
-        ". The database is on a JVM that warms up after the search: this is no surprise"
-    } else {
-        ""
-    }
+/// `mesh at 100 of the 105/s that it carries`.
+fn at(regime: &Regime) -> String {
+    let Regime { variant, throughput_per_s, capacity_per_s, .. } = regime;
+    format!("{variant} at {throughput_per_s:.0} of the {capacity_per_s:.0}/s that it carries")
 }
 
 /// A line through loads that did not run at the same rate.
@@ -438,70 +473,68 @@ fn uncounted(run: &RunRecord, variant: &str) -> Option<String> {
     })
 }
 
-/// Whose work it may be that no component did.
-fn whose(run: &RunRecord) -> &'static str {
-    match run.plan.bring_up {
-        BringUp::Together | BringUp::Run => "the arms that stood by, or other work on this machine",
-        BringUp::Trial | BringUp::Block => "other work ran on this machine",
-    }
+/// The hypervisor's share of the round that it took most of.
+fn stolen(run: &RunRecord, counted: &Counted<'_>) -> Option<String> {
+    let steal = summary::extent(run, counted).steal;
+    (steal > NOTABLE_STEAL).then(|| {
+        format!(
+            "the hypervisor took up to {:.0} % of the CPU time of a round: figures are noisier than the machine's own",
+            steal * 100.0
+        )
+    })
 }
 
-/// Trials during which the machine worked for others, too.
+/// Slices during which the machine worked for others, too.
 fn other_work(run: &RunRecord) -> Option<String> {
-    let disturbed = |t: &&TrialRecord| {
-        let account = CpuAccount::measured(t);
-        account.is_some_and(|account| {
-            let others = account.total_ns(|owner| *owner == Owner::Unattributed);
-            let owned = account.total_ns(|owner| *owner != Owner::Unattributed);
-            others.zip(owned).is_some_and(|(others, owned)| others > owned * NOTABLE_OTHERS)
-        })
+    let disturbed = |slice: &&SliceRecord| {
+        let [first, .., last] = slice.samples.as_slice() else { return false };
+        let account = CpuAccount::of(first, last);
+        let others = account.total_ns(|owner| *owner == Owner::Unattributed);
+        let owned = account.total_ns(|owner| *owner != Owner::Unattributed);
+        others.zip(owned).is_some_and(|(others, owned)| others > owned * NOTABLE_OTHERS)
     };
-    let count = run.trials.iter().filter(disturbed).count();
-    let whose = whose(run);
+    let (count, all) = (slices(run).filter(disturbed).count(), slices(run).count());
     (count > 0).then(|| {
         format!(
-            "in {count} of {} trials more than {:.0} % of the CPU time that was used belongs to no component: {whose}",
-            run.trials.len(),
+            "in {count} of {all} slices more than {:.0} % of the CPU time that was used belongs to no component: the kernel, the arms that stood by, or other work on this machine",
             100.0 * NOTABLE_OTHERS / (1.0 + NOTABLE_OTHERS)
         )
     })
 }
 
 /// Counters that could not be read, by reason.
-fn missing_readings(run: &RunRecord) -> Vec<String> {
-    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    for trial in run.trials.iter().filter(|t| t.verdict.invalid.is_empty()) {
-        let Some(end) = trial.samples.iter().find(|s| s.mark == Mark::MeasureEnd) else { continue };
-        for component in &end.sample.components {
-            for reading in [&component.cpu_ns, &component.memory.anonymous] {
-                if let Reading::Missing(reason) = reading {
-                    let owner = Owner::Component(component.component.clone()).label();
-                    *reasons.entry(format!("{owner}: {reason}")).or_default() += 1;
-                }
+fn missing_readings(run: &RunRecord) -> Option<String> {
+    let why = reasons(slices(run).flat_map(|slice| {
+        let last = slice.samples.last().into_iter();
+        last.flat_map(unread).collect::<BTreeSet<String>>()
+    }))?;
+    Some(format!("readings are missing, and what they are of is left out (slices): {why}"))
+}
+
+fn unread(sample: &Sample) -> Vec<String> {
+    let mut told = Vec::new();
+    for component in &sample.components {
+        for reading in [&component.cpu_ns, &component.memory.anonymous] {
+            if let Reading::Missing(reason) = reading {
+                let owner = Owner::Component(component.component.clone()).label();
+                told.push(format!("{owner}: {reason}"));
             }
         }
     }
-    let warning =
-        |(what, count): (String, usize)| format!("a reading is missing, trials: {count}: {what}");
-    reasons.into_iter().map(warning).collect()
+    told
 }
 
-/// What pods did not tell of themselves in the measured window, by reason.
-fn missing_metrics(run: &RunRecord) -> Vec<String> {
-    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    for trial in run.trials.iter().filter(|t| t.verdict.invalid.is_empty()) {
-        let samples = measured_window(&trial.samples).unwrap_or_default();
-        let missing = samples.iter().flat_map(|marked| &marked.sample.metrics);
-        let missing: BTreeSet<String> = missing.filter_map(why_missing).collect();
-        missing.into_iter().for_each(|reason| *reasons.entry(reason).or_default() += 1);
-    }
-    let warning =
-        |(what, count): (String, usize)| format!("metrics are missing, trials: {count}: {what}");
-    reasons.into_iter().map(warning).collect()
+/// What pods did not tell of themselves, by reason.
+fn missing_metrics(run: &RunRecord) -> Option<String> {
+    let why = reasons(slices(run).flat_map(|slice| {
+        let metrics = slice.samples.iter().flat_map(|sample| &sample.metrics);
+        metrics.filter_map(why_missing).collect::<BTreeSet<String>>()
+    }))?;
+    Some(format!("metrics of pods are missing (slices): {why}"))
 }
 
-/// JVMs of which no trial tells what is alive in their heaps.
-fn unknown_heaps(loads: &[LoadFindings]) -> Vec<String> {
+/// JVMs of which no round tells what is alive in their heaps.
+fn unknown_heaps(loads: &[LoadFindings]) -> Option<String> {
     let jvms = || loads.iter().flat_map(|load| &load.jvms);
     let known: BTreeSet<&str> = jvms()
         .filter(|row| row.uses.iter().any(|of| of.heap_live_mib.is_some()))
@@ -509,12 +542,12 @@ fn unknown_heaps(loads: &[LoadFindings]) -> Vec<String> {
         .collect();
     let unknown: BTreeSet<&str> =
         jvms().map(|row| row.pod.as_str()).filter(|pod| !known.contains(pod)).collect();
-    let warning = |pod| {
+    let pods = unknown.into_iter().collect::<Vec<_>>().join(", ");
+    (!pods.is_empty()).then(|| {
         format!(
-            "what collections leave in the heap of {pod} is not known: its old generation was never collected, so of a leak nothing can be told"
+            "what collections leave in the heap of {pods} is not known: the old generation was never collected, so of a leak nothing can be told"
         )
-    };
-    unknown.into_iter().map(warning).collect()
+    })
 }
 
 fn why_missing(metrics: &PodMetrics) -> Option<String> {
@@ -527,10 +560,10 @@ fn why_missing(metrics: &PodMetrics) -> Option<String> {
 /// What the proofs could not claim, once for all variants of which it is so.
 fn left_out(run: &RunRecord) -> Vec<String> {
     let mut variants_of: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-    for trial in &run.trials {
-        let left_out = trial.proof.iter().flat_map(|proof| &proof.left_out);
+    for (_, of) in arms(run) {
+        let left_out = of.proof.iter().flat_map(|proof| &proof.left_out);
         for what in left_out.filter(|what| !is_said_elsewhere(run, what)) {
-            variants_of.entry(needs(what)).or_default().insert(&trial.trial.arm.variant);
+            variants_of.entry(needs(what)).or_default().insert(&of.arm.variant);
         }
     }
     let sentence = |(what, variants): (String, BTreeSet<&str>)| {
@@ -555,52 +588,12 @@ fn is_said_elsewhere(run: &RunRecord, what: &str) -> bool {
         || (of_sidecars && !run.plan.ready().any(has_sidecar))
 }
 
-fn noise(run: &RunRecord) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let steal = run.trials.iter().map(|t| t.verdict.noise.steal).fold(0.0, f64::max);
-    if steal > NOTABLE_STEAL {
-        warnings.push(format!(
-            "the hypervisor took up to {:.0} % of the CPU time during a trial: figures are noisier than the machine's own",
-            steal * 100.0
-        ));
-    }
-    let slowest =
-        run.trials.iter().map(|t| t.verdict.noise.calibration_ns).max().unwrap_or(0) as f64;
-    let spread = slowest / fastest_calibration(run);
-    if spread > NOTABLE_CALIBRATION {
-        warnings.push(format!(
-            "the same calibration loop took up to {spread:.2} times its fastest time: {}",
-            whose(run)
-        ));
-    }
-    warnings
-}
-
-/// Trials that began before the series was stable. A warm-up of one length was not asked to wait for that.
-fn unsettled(run: &RunRecord) -> Option<String> {
-    let may_wait = |t: &&TrialRecord| {
-        let load = run.plan.load(&t.trial.load);
-        load.is_some_and(|load| load.warm_up.min_s < load.warm_up.max_s)
-    };
-    let count = run
-        .trials
-        .iter()
-        .filter(|t| t.verdict.invalid.is_empty())
-        .filter(may_wait)
-        .filter(|t| t.load.as_ref().is_some_and(|load| !load.warm_up_stable))
-        .count();
-    (count > 0).then(|| {
-        let planned = run.trials.len();
-        format!("in {count} of {planned} trials the warm-up ended at its limit before the series was stable; a longer warm_up.max may narrow the intervals")
-    })
-}
-
-/// Discarded runs at whose end the services were still changing.
+/// Arms at whose first slice the services were still changing.
 fn never_settled(run: &RunRecord) -> Option<String> {
-    let settled = || run.trials.iter().filter_map(|t| t.settled.as_ref());
+    let settled = || arms(run).filter_map(|(_, of)| of.file.settled.as_ref());
     let count = settled().filter(|record| !record.stable).count();
     (count > 0).then(|| {
         let all = settled().count();
-        format!("{count} of {all} discarded runs ended at their limit before throughput and CPU per request were stable: what follows them may still drift; a longer settle.max may help")
+        format!("{count} of {all} arms had not settled when their load began: throughput and CPU per request may still drift; a longer settle.max may help")
     })
 }

@@ -1,145 +1,135 @@
-//! The numbers of single trials, and what a variant changed: paired within blocks.
+//! The numbers of tallies, and what a variant changed: within rounds, against all arms of what it is held against.
 
 use std::collections::BTreeMap;
 
+use toll_load::Histogram;
+use toll_stats::Figures;
+
 use super::LEVEL;
-use super::accounts::{self, CpuAccount, Owner};
-use super::findings::{Effect, Estimate, Measured, Metric, Verdict, View};
-use super::merged::{self, Merged};
-use crate::plan::Arm;
-use crate::store::TrialRecord;
+use super::accounts::{self, Owner};
+use super::findings::{Effect, Estimate, Measured, Metric, Scatter, View};
+use super::merged::{self, Figure, Merged};
+use super::tally::Tally;
+use super::verdicts::Judged;
 
 /// The metrics that are compared in a view, in the order of the report; that of the data plane alone where it is
 /// asked for: `mesh`.
 ///
 /// At an equal arrival rate throughput is a check, not an effect; flat out it is the point.
 pub fn compared(view: View, mesh: bool) -> impl Iterator<Item = Metric> {
-    let metrics: &[Metric] = match view {
-        View::EqualRate => &[
-            Metric::LatencyP50,
-            Metric::LatencyP90,
-            Metric::LatencyP95,
-            Metric::LatencyP99,
-            Metric::LatencyMean,
-            Metric::CpuPerRequest,
-            Metric::ApplicationCpuPerRequest,
-            Metric::MeshCpuPerRequest,
-            Metric::Memory,
-        ],
-        View::FlatOut | View::Users => &[
-            Metric::LatencyP50,
-            Metric::LatencyP90,
-            Metric::LatencyP95,
-            Metric::LatencyP99,
-            Metric::LatencyMean,
-            Metric::Throughput,
-            Metric::CpuPerRequest,
-            Metric::ApplicationCpuPerRequest,
-            Metric::MeshCpuPerRequest,
-            Metric::Memory,
-        ],
-    };
-    metrics.iter().copied().filter(move |metric| mesh || *metric != Metric::MeshCpuPerRequest)
-}
-
-/// A variant's trials among `trials`, those of the baseline's second run left out.
-pub fn of_arm<'a>(
-    trials: &[&'a TrialRecord],
-    variant: &str,
-) -> impl Iterator<Item = &'a TrialRecord> {
-    let arm = Arm { variant: variant.into(), again: false };
-    trials.iter().copied().filter(move |t| t.trial.arm == arm)
-}
-
-/// What one trial says of a metric; `None` when a reading is missing. Percentiles of several trials are those of
-/// [`over_blocks`] and [`Versus`], not means of these.
-pub fn observe(trial: &TrialRecord, metric: Metric) -> Option<f64> {
-    let measured = &trial.load.as_ref()?.measure;
-    match metric {
-        Metric::LatencyP50 => Some(measured.latency.quantile_us(0.50)),
-        Metric::LatencyP90 => Some(measured.latency.quantile_us(0.90)),
-        Metric::LatencyP95 => Some(measured.latency.quantile_us(0.95)),
-        Metric::LatencyP99 => Some(measured.latency.quantile_us(0.99)),
-        Metric::LatencyMean => Some(measured.latency.mean_us()),
-        Metric::Throughput => Some(throughput(trial)?),
-        Metric::CpuPerRequest => cpu_per_request(trial, Owner::is_measured),
-        Metric::ApplicationCpuPerRequest => cpu_per_request(trial, Owner::is_application),
-        Metric::MeshCpuPerRequest => mesh_cpu_per_request(trial),
-        Metric::Memory => accounts::mean_memory(&trial.samples),
-    }
-}
-
-/// Completed requests per second of the measured phase.
-pub fn throughput(trial: &TrialRecord) -> Option<f64> {
-    let measured = &trial.load.as_ref()?.measure;
-    let seconds = measured.end_ns.saturating_sub(measured.begin_ns) as f64 / 1e9;
-    (seconds > 0.0).then(|| measured.completed as f64 / seconds)
-}
-
-/// CPU time of the owners that `wanted` picks per completed request, microseconds.
-pub fn cpu_per_request(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
-    let completed = trial.load.as_ref()?.measure.completed;
-    let account = CpuAccount::measured(trial)?;
-    let total_ns = account.total_ns(wanted)?;
-    (completed > 0).then(|| total_ns / completed as f64 / 1e3)
-}
-
-/// CPU time of the data plane's proxies per completed request, microseconds; `None` where there are none.
-pub fn mesh_cpu_per_request(trial: &TrialRecord) -> Option<f64> {
-    let has_some = CpuAccount::measured(trial)?.has(Owner::is_data_plane);
-    has_some.then(|| cpu_per_request(trial, Owner::is_data_plane)).flatten()
-}
-
-/// The percentile that a metric is of the latency's histogram, 0..1.
-fn percentile(metric: Metric) -> Option<f64> {
-    match metric {
-        Metric::LatencyP50 => Some(0.50),
-        Metric::LatencyP90 => Some(0.90),
-        Metric::LatencyP95 => Some(0.95),
-        Metric::LatencyP99 => Some(0.99),
-        Metric::LatencyMean
-        | Metric::Throughput
-        | Metric::CpuPerRequest
-        | Metric::ApplicationCpuPerRequest
-        | Metric::MeshCpuPerRequest
-        | Metric::Memory => None,
-    }
-}
-
-/// Every metric that the trials show, over blocks: percentiles of all blocks merged, else means of the blocks'. A single
-/// trial has no interval: both ends are its value, and `blocks` is 1. That of the data plane alone as in [`compared`].
-pub fn over_blocks(trials: &[&TrialRecord], mesh: bool) -> Vec<(Metric, Estimate)> {
-    const ALL: [Metric; 10] = [
+    let metrics = [
         Metric::LatencyP50,
         Metric::LatencyP90,
         Metric::LatencyP95,
         Metric::LatencyP99,
         Metric::LatencyMean,
+        Metric::Throughput,
         Metric::CpuPerRequest,
         Metric::ApplicationCpuPerRequest,
         Metric::MeshCpuPerRequest,
-        Metric::Throughput,
         Metric::Memory,
     ];
-    let latency = Merged::of_trials(trials, merged::of_latency);
-    let over_blocks = |metric: Metric| match percentile(metric) {
+    metrics.into_iter().filter(move |metric| match metric {
+        Metric::Throughput => view != View::EqualRate,
+        Metric::MeshCpuPerRequest => mesh,
+        _ => true,
+    })
+}
+
+/// The tallies of a variant: of the baseline those of both arms.
+pub fn of_variant<'t>(
+    tallies: &[&'t Tally<'t>],
+    variant: &str,
+) -> impl Iterator<Item = &'t Tally<'t>> {
+    tallies.iter().copied().filter(move |tally| tally.arm.variant == variant)
+}
+
+/// What one tally says of a metric; `None` when a reading is missing, and of percentiles, which are those of all rounds
+/// together.
+pub fn observe(tally: &Tally<'_>, metric: Metric) -> Option<f64> {
+    let latency = || Some(tally.latency()).filter(|latency| latency.count() > 0);
+    match metric {
+        Metric::LatencyP50 | Metric::LatencyP90 | Metric::LatencyP95 | Metric::LatencyP99 => None,
+        Metric::LatencyMean => latency().map(Histogram::mean_us),
+        Metric::Throughput => throughput(tally),
+        Metric::CpuPerRequest => cpu_per_request(tally, Owner::is_measured),
+        Metric::ApplicationCpuPerRequest => cpu_per_request(tally, Owner::is_application),
+        Metric::MeshCpuPerRequest => mesh_cpu_per_request(tally),
+        Metric::Memory => accounts::mean_memory(tally),
+    }
+}
+
+/// Completed requests per second of the measured parts.
+pub fn throughput(tally: &Tally<'_>) -> Option<f64> {
+    tally.sums.throughput()
+}
+
+/// CPU time of the owners that `wanted` picks per request, microseconds.
+pub fn cpu_per_request(tally: &Tally<'_>, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
+    tally.sums.cpu_per_request(wanted)
+}
+
+/// CPU time of the data plane's proxies per request, microseconds; `None` where there are none.
+pub fn mesh_cpu_per_request(tally: &Tally<'_>) -> Option<f64> {
+    let has_some = tally.sums.cpu.has(Owner::is_data_plane);
+    has_some.then(|| cpu_per_request(tally, Owner::is_data_plane)).flatten()
+}
+
+/// The percentile that a metric is of the latency's histogram, 0..1.
+pub fn percentile(metric: Metric) -> Option<f64> {
+    match metric {
+        Metric::LatencyP50 => Some(0.50),
+        Metric::LatencyP90 => Some(0.90),
+        Metric::LatencyP95 => Some(0.95),
+        Metric::LatencyP99 => Some(0.99),
+        _ => None,
+    }
+}
+
+/// Every metric that the tallies of a variant show, over rounds: percentiles of all rounds merged, else means of the
+/// rounds'. A single round has no interval: both ends are its value. That of the data plane alone as in [`compared`].
+pub fn over_rounds(tallies: &[&Tally<'_>], mesh: bool) -> Vec<(Metric, Estimate)> {
+    let latency = Merged::of_tallies(tallies, merged::latency);
+    let over_rounds = |metric: Metric| match percentile(metric) {
         Some(quantile) => latency.as_ref()?.quantile(quantile).estimate(),
-        None => mean_observed(trials, |trial| observe(trial, metric)),
+        None => mean_observed(tallies, |tally| observe(tally, metric)),
     };
-    let metrics = ALL.into_iter().filter(|metric| mesh || *metric != Metric::MeshCpuPerRequest);
-    metrics.filter_map(|metric| Some((metric, over_blocks(metric)?))).collect()
+    let metrics = compared(View::FlatOut, mesh);
+    metrics.filter_map(|metric| Some((metric, over_rounds(metric)?))).collect()
 }
 
-/// The mean over trials of any number that a trial shows.
+/// What arms show in each round that has something to show.
+fn by_round(
+    tallies: &[&Tally<'_>],
+    observe: impl Fn(&Tally<'_>) -> Option<f64>,
+) -> BTreeMap<usize, Vec<f64>> {
+    let mut rounds: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for tally in tallies {
+        if let Some(value) = observe(tally) {
+            rounds.entry(tally.round).or_default().push(value);
+        }
+    }
+    rounds
+}
+
+/// What tallies show in each round: the mean of the round's arms.
+pub fn means_by_round(
+    tallies: &[&Tally<'_>],
+    observe: impl Fn(&Tally<'_>) -> Option<f64>,
+) -> BTreeMap<usize, f64> {
+    let rounds = by_round(tallies, observe).into_iter();
+    rounds.map(|(round, arms)| (round, mean(&arms))).collect()
+}
+
+/// The mean over rounds of any number that a tally shows.
 pub fn mean_observed(
-    trials: &[&TrialRecord],
-    observe: impl Fn(&TrialRecord) -> Option<f64>,
+    tallies: &[&Tally<'_>],
+    observe: impl Fn(&Tally<'_>) -> Option<f64>,
 ) -> Option<Estimate> {
-    let values: Vec<f64> = trials.iter().filter_map(|t| observe(t)).collect();
-    mean_of(&values)
+    mean_of(&means_by_round(tallies, observe).into_values().collect::<Vec<_>>())
 }
 
-/// The mean of observations, one per block.
+/// The mean of observations, one per round.
 pub fn mean_of(values: &[f64]) -> Option<Estimate> {
     if let [value] = values {
         return Some(single(*value));
@@ -147,225 +137,265 @@ pub fn mean_of(values: &[f64]) -> Option<Estimate> {
     toll_stats::mean(values, LEVEL).ok().map(estimate)
 }
 
-/// What one block alone shows: it has no interval.
+/// What one round alone shows: it has no interval.
 pub fn single(value: f64) -> Estimate {
-    Estimate { value, low: value, high: value, level: LEVEL.share(), blocks: 1 }
+    Estimate { value, low: value, high: value, level: LEVEL.share(), rounds: 1 }
 }
 
-/// The mean of a number that trials show, and how it changed `against` the baseline's.
+/// As it is reported.
+pub fn estimate(e: toll_stats::Estimate) -> Estimate {
+    Estimate { value: e.value, low: e.low, high: e.high, level: e.level.share(), rounds: e.samples }
+}
+
+/// The mean of a number that tallies show, and how it changed `against` the baseline's.
 pub fn measured(
-    trials: &[&TrialRecord],
-    against: Option<&[&TrialRecord]>,
-    observe: impl Fn(&TrialRecord) -> Option<f64>,
+    tallies: &[&Tally<'_>],
+    against: Option<&[&Tally<'_>]>,
+    observe: impl Fn(&Tally<'_>) -> Option<f64>,
 ) -> Option<Measured> {
-    let mean = mean_observed(trials, &observe)?;
-    let paired = against.map(|baseline| Paired::observing(baseline, trials, &observe));
+    let mut mean = mean_observed(tallies, &observe)?;
+    let paired = against.map(|baseline| Paired::observing(baseline, tallies, &observe));
+    if let Some(both) = paired.as_ref().and_then(Paired::variant_estimate) {
+        mean = both;
+    }
     let change = paired.as_ref().and_then(Paired::difference_estimate);
     let ratio = paired.as_ref().and_then(Paired::ratio_estimate);
     Some(Measured { mean, change, ratio })
 }
 
-/// A number in the two arms of each block that has both.
+/// A number of the variant and of the arms that it is held against, in each round that has both.
 pub struct Paired {
-    blocks: Vec<usize>,
-    baseline: Vec<f64>,
-    variant: Vec<f64>,
+    rounds: Vec<(usize, Figures)>,
 }
 
 impl Paired {
-    /// Pairs two arms by block.
+    /// Pairs by round.
     pub fn observing(
-        baseline: &[&TrialRecord],
-        variant: &[&TrialRecord],
-        observe: impl Fn(&TrialRecord) -> Option<f64>,
+        baseline: &[&Tally<'_>],
+        variant: &[&Tally<'_>],
+        observe: impl Fn(&Tally<'_>) -> Option<f64>,
     ) -> Self {
-        let observed: BTreeMap<usize, f64> =
-            baseline.iter().filter_map(|t| Some((t.trial.block, observe(t)?))).collect();
-        let (blocks, (baseline, variant)) = variant
-            .iter()
-            .filter_map(|t| {
-                let block = t.trial.block;
-                Some((block, (*observed.get(&block)?, observe(t)?)))
-            })
-            .unzip();
-        Self { blocks, baseline, variant }
+        let baseline = by_round(baseline, &observe);
+        let both = |(round, variant): (usize, f64)| {
+            let arms = baseline.get(&round)?;
+            let (baseline, again) = (*arms.first()?, arms.get(1).copied());
+            Some((round, Figures { variant, baseline, again }))
+        };
+        Self { rounds: means_by_round(variant, &observe).into_iter().filter_map(both).collect() }
     }
 
-    /// Of what both arms showed in each block: its number, the baseline, the variant.
-    pub fn of(blocks: impl IntoIterator<Item = (usize, [f64; 2])>) -> Self {
-        let pairs =
-            blocks.into_iter().map(|(block, [baseline, variant])| (block, (baseline, variant)));
-        let (blocks, (baseline, variant)) = pairs.unzip();
-        Self { blocks, baseline, variant }
+    /// Of what both showed in each round: its number, the baseline, the variant.
+    pub fn of(rounds: impl IntoIterator<Item = (usize, [f64; 2])>) -> Self {
+        let figures = |(round, [baseline, variant]): (usize, [f64; 2])| {
+            (round, Figures { variant, baseline, again: None })
+        };
+        Self { rounds: rounds.into_iter().map(figures).collect() }
     }
 
-    /// Means of both arms over the pairs; `None` without a pair.
+    /// Means of both over the rounds, the baseline first; `None` without a round.
     pub fn means(&self) -> Option<(f64, f64)> {
-        let means = (arithmetic_mean(&self.baseline), arithmetic_mean(&self.variant));
-        (!self.variant.is_empty()).then_some(means)
+        let over = |of: fn(&Figures) -> f64| {
+            mean(&self.rounds.iter().map(|(_, figures)| of(figures)).collect::<Vec<_>>())
+        };
+        (!self.rounds.is_empty()).then(|| (over(of_baseline), over(|figures| figures.variant)))
     }
 
-    /// variant - baseline; one pair gives no interval, as in [`mean_of`].
+    /// The variant over the rounds that have both.
+    pub fn variant_estimate(&self) -> Option<Estimate> {
+        mean_of(&self.rounds.iter().map(|(_, figures)| figures.variant).collect::<Vec<_>>())
+    }
+
+    /// variant - baseline; one round gives no interval, as in [`mean_of`].
     pub fn difference_estimate(&self) -> Option<Estimate> {
-        let differences: Vec<f64> = self.differences().map(|(_, difference)| difference).collect();
-        mean_of(&differences)
+        mean_of(&self.differences().map(|(_, difference)| difference).collect::<Vec<_>>())
     }
 
-    /// variant - baseline of each block that has both.
+    /// variant - baseline of each round that has both.
     pub fn differences(&self) -> impl Iterator<Item = (usize, f64)> {
-        let differences = self.baseline.iter().zip(&self.variant).map(|(b, v)| v - b);
-        self.blocks.iter().copied().zip(differences)
+        self.rounds.iter().map(|(round, figures)| (*round, figures.variant - of_baseline(figures)))
     }
 
-    fn difference(&self) -> Option<toll_stats::Estimate> {
-        toll_stats::paired_difference(&self.baseline, &self.variant, LEVEL).ok()
-    }
-
-    /// variant / baseline, with its interval.
+    /// variant / baseline; one round gives no interval.
     pub fn ratio_estimate(&self) -> Option<Estimate> {
-        self.ratio().map(estimate)
-    }
-
-    /// The same before it is reported.
-    pub fn ratio(&self) -> Option<toll_stats::Estimate> {
-        toll_stats::paired_ratio(&self.baseline, &self.variant, LEVEL).ok()
-    }
-
-    /// The largest difference that this pair leaves possible, when both arms are the baseline.
-    pub fn noise_floor(&self) -> Option<f64> {
-        self.difference().map(|difference| toll_stats::noise_floor(&difference))
-    }
-
-    /// What may be said of variant - baseline, `bound` being a share of the baseline; `None` with fewer than two pairs.
-    pub fn verdict(&self, floor: Option<f64>, bound: f64) -> Option<Verdict> {
-        let baseline = arithmetic_mean(&self.baseline);
-        Some(verdict(&self.difference()?, floor, baseline.abs() * bound))
+        self.compared().map(|compared| compared.ratio())
     }
 
     fn compared(&self) -> Option<Compared> {
-        Some(Compared {
-            baseline: arithmetic_mean(&self.baseline),
-            value: arithmetic_mean(&self.variant),
-            difference: self.difference()?,
-            ratio: self.ratio(),
-        })
+        let rounds: Vec<Figures> = self.rounds.iter().map(|(_, figures)| *figures).collect();
+        match rounds[..] {
+            [one] => Compared::once(one),
+            _ => toll_stats::Effect::over_rounds(&rounds, LEVEL).ok().map(Compared::Often),
+        }
     }
 }
 
-/// Two arms under one load, held against each other block by block.
-pub struct Versus<'a> {
-    baseline: &'a [&'a TrialRecord],
-    variant: &'a [&'a TrialRecord],
+fn of_baseline(figures: &Figures) -> f64 {
+    figures.again.map_or(figures.baseline, |again| f64::midpoint(figures.baseline, again))
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// One metric of a variant and what it is held against.
+#[derive(Debug, Clone, Copy)]
+enum Compared {
+    /// In one round: a ratio without an interval.
+    Once { baseline: f64, ratio: f64 },
+    /// In several.
+    Often(toll_stats::Effect),
+}
+
+impl Compared {
+    fn once(figures: Figures) -> Option<Self> {
+        let ratio = figures.log_ratio().ok()?.exp();
+        Some(Self::Once { baseline: of_baseline(&figures), ratio })
+    }
+
+    /// The percentile in both as histograms of all rounds show it.
+    fn merged([baseline, variant]: [Figure; 2]) -> Option<Self> {
+        let figures = |baseline: &f64, variant: &f64| Figures {
+            variant: *variant,
+            baseline: *baseline,
+            again: None,
+        };
+        let all = figures(&baseline.all, &variant.all);
+        let pairs = baseline.without.iter().zip(&variant.without);
+        let without: Vec<Figures> = pairs.map(|(b, v)| figures(b, v)).collect();
+        match without.len() {
+            1 => Self::once(all),
+            _ => toll_stats::Effect::of_merged(all, &without, Histogram::RESOLUTION, LEVEL)
+                .ok()
+                .map(Self::Often),
+        }
+    }
+
+    fn baseline(&self) -> f64 {
+        match self {
+            Self::Once { baseline, .. } => *baseline,
+            Self::Often(effect) => effect.baseline(),
+        }
+    }
+
+    fn ratio(&self) -> Estimate {
+        match self {
+            Self::Once { ratio, .. } => single(*ratio),
+            Self::Often(effect) => estimate(effect.ratio()),
+        }
+    }
+
+    fn difference(&self) -> Estimate {
+        match self {
+            Self::Once { baseline, ratio } => single(baseline * (ratio - 1.0)),
+            Self::Often(effect) => estimate(effect.difference()),
+        }
+    }
+}
+
+/// A variant under one load, held against other arms round by round.
+pub struct Versus<'t> {
+    baseline: &'t [&'t Tally<'t>],
+    variant: &'t [&'t Tally<'t>],
     latency: Option<[Merged; 2]>,
+    cycles: Cycles,
 }
 
-/// One metric in two arms.
-struct Compared {
-    baseline: f64,
-    value: f64,
-    difference: toll_stats::Estimate,
-    ratio: Option<toll_stats::Estimate>,
-}
-
-impl<'a> Versus<'a> {
-    /// Over the blocks that have both.
-    pub fn new(baseline: &'a [&'a TrialRecord], variant: &'a [&'a TrialRecord]) -> Self {
-        let latency = Merged::of_arms([baseline, variant], merged::of_latency);
-        Self { baseline, variant, latency }
+impl<'t> Versus<'t> {
+    /// Over the rounds that have both.
+    pub fn new(baseline: &'t [&'t Tally<'t>], variant: &'t [&'t Tally<'t>]) -> Self {
+        let latency = Merged::of_arms([baseline, variant], merged::latency);
+        Self { baseline, variant, latency, cycles: Cycles::of(baseline, variant) }
     }
 
-    /// `None` with fewer than two blocks.
     fn compared(&self, metric: Metric) -> Option<Compared> {
         match percentile(metric) {
-            Some(quantile) => self.percentiles(quantile),
+            Some(quantile) => {
+                let arms = self.latency.as_ref()?.each_ref();
+                Compared::merged(arms.map(|arm| arm.quantile(quantile)))
+            }
             None => {
-                let observe = |trial: &TrialRecord| observe(trial, metric);
-                Paired::observing(self.baseline, self.variant, observe).compared()
+                Paired::observing(self.baseline, self.variant, |t| observe(t, metric)).compared()
             }
         }
     }
 
-    fn percentiles(&self, quantile: f64) -> Option<Compared> {
-        let [baseline, variant] =
-            self.latency.as_ref()?.each_ref().map(|arm| arm.quantile(quantile));
-        Some(Compared {
-            baseline: baseline.all,
-            value: variant.all,
-            difference: variant.minus(&baseline).over_blocks()?,
-            ratio: variant.over(&baseline),
-        })
-    }
-
     /// variant / baseline of a latency's percentile, with its interval.
     pub fn percentile_ratio(&self, quantile: f64) -> Option<Estimate> {
-        self.percentiles(quantile)?.ratio.map(estimate)
+        let arms = self.latency.as_ref()?.each_ref();
+        Some(Compared::merged(arms.map(|arm| arm.quantile(quantile)))?.ratio())
     }
 
-    /// The largest difference that this pair leaves possible, when both arms are the baseline; no less than what the
-    /// histograms can tell.
-    pub fn noise_floor(&self, metric: Metric) -> Option<f64> {
-        let Compared { baseline, difference, .. } = self.compared(metric)?;
-        let told = percentile(metric).map_or(0.0, |_| merged::RESOLUTION * baseline);
-        Some(toll_stats::noise_floor(&difference).max(told))
-    }
-
-    /// What the variant changed; `None` with fewer than two pairs.
-    pub fn effect(&self, variant: &str, judged: Judged) -> Option<Effect> {
-        let Judged { metric, floor, bound } = judged;
-        let Compared { baseline, value, difference, ratio } = self.compared(metric)?;
-        let verdict = verdict(&difference, floor, baseline.abs() * bound);
-        Some(Effect {
+    /// What the variant changed, without a verdict; and from two rounds on, what a verdict is made from.
+    pub fn effect(&self, variant: &str, metric: Metric) -> Option<Judged> {
+        let compared = self.compared(metric)?;
+        let (baseline, ratio) = (compared.baseline(), compared.ratio());
+        let effect = Effect {
             variant: variant.into(),
             against: None,
             metric,
             baseline,
-            value,
-            difference: estimate(difference),
-            ratio: estimate(ratio?),
-            noise_floor: floor,
-            verdict,
+            value: baseline * ratio.value,
+            difference: compared.difference(),
+            ratio,
+            trimmed_ratio: self.cycles.trimmed_ratio(metric),
+            unexcused_ratio: None,
+            scatter: self.cycles.scatter(metric),
+            verdict: None,
+        };
+        let judged = match compared {
+            Compared::Once { .. } => None,
+            Compared::Often(effect) => Some(effect),
+        };
+        Some((effect, judged))
+    }
+}
+
+/// Log ratios of the variant to the baseline's arms, round by round and cycle by cycle.
+struct Cycles(Vec<BTreeMap<Metric, Vec<f64>>>);
+
+impl Cycles {
+    fn of(baseline: &[&Tally<'_>], variant: &[&Tally<'_>]) -> Self {
+        let ratios = |tally: &&Tally<'_>| {
+            let arms = baseline.iter().filter(|other| other.round == tally.round);
+            of_round(&arms.copied().collect::<Vec<_>>(), tally)
+        };
+        Self(variant.iter().map(ratios).collect())
+    }
+
+    fn rounds(&self, metric: Metric) -> Vec<Vec<f64>> {
+        let rounds = self.0.iter().filter_map(|cycles| cycles.get(&metric));
+        rounds.filter(|cycles| !cycles.is_empty()).cloned().collect()
+    }
+
+    fn trimmed_ratio(&self, metric: Metric) -> Option<f64> {
+        let all = self.rounds(metric).concat();
+        toll_stats::trimmed_mean(&all, toll_stats::TRIMMED_SHARE).ok().map(f64::exp)
+    }
+
+    fn scatter(&self, metric: Metric) -> Option<Scatter> {
+        let spread = toll_stats::spread(&self.rounds(metric)).ok()?;
+        Some(Scatter {
+            between_rounds: spread.between.sqrt(),
+            within_rounds: spread.within.sqrt(),
+            rounds_help_more: spread.sharper(SETUP_CYCLES) == toll_stats::Sharper::Rounds,
         })
     }
 }
 
-/// By what an effect is judged.
-#[derive(Debug, Clone, Copy)]
-pub struct Judged {
-    /// What is compared.
-    pub metric: Metric,
-    /// Largest difference that the A/A pair leaves possible, if there is one.
-    pub floor: Option<f64>,
-    /// Share of the baseline inside which a difference counts as none.
-    pub bound: f64,
-}
+/// What bringing all arms up, settling and taking them down takes, in cycles: about as long as a round's load.
+const SETUP_CYCLES: f64 = 8.0;
 
-fn arithmetic_mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// As it is reported.
-pub fn estimate(e: toll_stats::Estimate) -> Estimate {
-    Estimate { value: e.value, low: e.low, high: e.high, level: e.level.share(), blocks: e.samples }
-}
-
-/// What may be said of a difference (METHOD.md rule 4); all three have one unit.
-pub fn verdict(difference: &toll_stats::Estimate, floor: Option<f64>, bound: f64) -> Verdict {
-    let verdict = match floor {
-        Some(_) => toll_stats::verdict(difference, floor, bound),
-        // Without a valid A/A pair nobody knows what chance alone does here.
-        None => {
-            toll_stats::Verdict::CannotTell { floor: difference.half_width(), more_blocks: None }
-        }
-    };
-    match verdict {
-        toll_stats::Verdict::Difference => Verdict::Difference,
-        // Where the baseline may differ by more from itself, the bound cannot be told from chance.
-        toll_stats::Verdict::NoDifference { bound } => match floor {
-            Some(floor) if floor > bound => Verdict::CannotTell { floor, more_blocks: None },
-            _ => Verdict::NoDifference { bound },
-        },
-        toll_stats::Verdict::CannotTell { floor, more_blocks } => {
-            Verdict::CannotTell { floor, more_blocks }
+fn of_round(baseline: &[&Tally<'_>], variant: &Tally<'_>) -> BTreeMap<Metric, Vec<f64>> {
+    let mut ratios: BTreeMap<Metric, Vec<f64>> = BTreeMap::new();
+    for (cycle, figures) in variant.cycles() {
+        for (metric, value) in figures {
+            let arms = baseline.iter().filter_map(|arm| arm.cycles().get(cycle)?.get(metric));
+            let arms: Vec<f64> = arms.map(|value| value.ln()).collect();
+            let ratio = value.ln() - mean(&arms);
+            if ratio.is_finite() {
+                ratios.entry(*metric).or_default().push(ratio);
+            }
         }
     }
+    ratios
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::plan::{Cell, Derived};
+pub use crate::plan::{Cell, Derived, Metric};
 
 /// Everything a report needs; `report.json` is this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,10 +19,20 @@ pub struct Findings {
     pub baseline: String,
     /// In the order of the study.
     pub variants: Vec<VariantFacts>,
-    /// One per load of the study; equal-rate views first.
+    /// The metrics that get a verdict, in the order of the study.
+    pub headline: Vec<Metric>,
+    /// The load under which they get it: the first at an equal rate, of a sweep its last cell; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headline_load: Option<String>,
+    /// How much was measured.
+    pub extent: Extent,
+    /// One per load of the study; equal-rate views first. Those of a curve are not among them.
     pub loads: Vec<LoadFindings>,
-    /// The knee of each variant, when it was searched for.
-    pub knees: Vec<Knee>,
+    /// What each variant carries flat out, when a rate refers to it.
+    pub capacities: Vec<Capacity>,
+    /// Latency and CPU per request against the rate, when the run has a curve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<Curve>,
     /// Where published figures come from, and what to know about them.
     #[serde(default)]
     pub published: Vec<String>,
@@ -49,12 +59,113 @@ pub struct Findings {
     /// Service time against the rate, one per size of the application that had loads of several rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service_times: Vec<ServiceTimes>,
-    /// Whatever weakens the result.
-    pub warnings: Vec<String>,
-    /// What ran, in order.
-    pub trials: Vec<TrialLine>,
+    /// Whatever weakens the result, most important first.
+    pub caveats: Vec<Caveat>,
+    /// What ran, round by round and arm by arm.
+    pub rounds: Vec<RoundLine>,
     /// What the machine and the run were, as label and value, in the order to print.
     pub manifest: Vec<(String, String)>,
+}
+
+/// How much was measured, and how long that took.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Extent {
+    /// Rounds that were measured.
+    pub rounds: usize,
+    /// Rounds that were planned; absent where time or width ends the run.
+    pub planned: Option<usize>,
+    /// From the first bring-up to the last take-down of the rounds measured, seconds.
+    pub wall_s: f64,
+    /// Slices that count, and all of them.
+    pub slices: (usize, usize),
+    /// Cycles that were excused for a disturbance of the machine, and all of them.
+    pub excused: (usize, usize),
+    /// Arms of rounds whose path was proven, and all of them.
+    pub proven: (usize, usize),
+    /// The largest share of all cores' time that the hypervisor took in a round, 0..1.
+    pub steal: f64,
+    /// When the run began, as people write it: `2026-11-23 14:02`.
+    pub began: String,
+}
+
+/// What a variant carries flat out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Capacity {
+    /// The variant.
+    pub variant: String,
+    /// Completed requests per second of a closed loop, over the slices at the end of settling in the first round.
+    pub per_s: f64,
+}
+
+/// Latency and CPU per request against the rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// One per variant, in the order of the study.
+    pub lines: Vec<CurveLine>,
+}
+
+/// One variant of a [`Curve`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CurveLine {
+    /// The variant.
+    pub variant: String,
+    /// By rate, the lowest first.
+    pub points: Vec<CurvePointAtRate>,
+    /// The knee: the highest rate that was carried with a p99 of at most so many times that of the lowest rate, requests
+    /// per second; absent when no point was carried.
+    pub knee_per_s: Option<f64>,
+}
+
+/// One rate of a [`CurveLine`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CurvePointAtRate {
+    /// Arrivals per second.
+    pub rate_per_s: f64,
+    /// Completed per second.
+    pub throughput_per_s: f64,
+    /// Median latency, microseconds.
+    pub p50_us: Estimate,
+    /// 99th percentile of latency, microseconds.
+    pub p99_us: Estimate,
+    /// CPU time per request, microseconds.
+    pub cpu_us: Option<Estimate>,
+    /// Whether completions kept up with arrivals.
+    pub carried: bool,
+}
+
+/// Something that weakens the result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caveat {
+    /// What it is about.
+    pub kind: CaveatKind,
+    /// One sentence, without a full stop.
+    pub text: String,
+}
+
+/// What a caveat is about; in the order in which they are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CaveatKind {
+    /// A variant did not run, or not all that was planned.
+    Missing,
+    /// What stands for something else: another proxy, another database.
+    StandIn,
+    /// Slices or arms that do not count.
+    Invalid,
+    /// How the comparison was made: arms that followed each other, rates that differ, queues.
+    Comparison,
+    /// What else the machine did: stolen time, other work, excused cycles.
+    Machine,
+    /// Few rounds or few requests behind a figure, or estimators that disagree.
+    Precision,
+    /// Services that had not settled.
+    Settling,
+    /// Claims that a proof had to leave out.
+    Proof,
+    /// Readings that are missing.
+    Readings,
+    /// The lab's limits.
+    Lab,
 }
 
 /// A closed loop over its number of connections.
@@ -65,12 +176,12 @@ pub struct Staircase {
     /// One per variant that ran, in the order of the study.
     pub lines: Vec<StaircaseLine>,
     /// Each variant against the baseline, then against the variant before it in the study, over all steps that both
-    /// have in a block.
+    /// have in a round.
     pub differences: Vec<StaircaseDifference>,
-    /// What a difference must exceed.
-    #[serde(default)]
-    pub noise_floors: NoiseFloors,
-    /// Mean body of an answer over all valid trials, bytes; absent when nothing was answered.
+    /// The baseline's second arm against its first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<StaircaseDifference>,
+    /// Mean body of an answer over all slices that count, bytes; absent when nothing was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_bytes: Option<f64>,
     /// What was published of the staircase as a whole, measured as the geometric mean over its steps.
@@ -78,27 +189,16 @@ pub struct Staircase {
     pub recomputed: Vec<RecomputedRow>,
 }
 
-/// The largest differences that the baseline against itself leaves possible; none without an A/A pair.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct NoiseFloors {
-    /// Of the throughput, as a share: 0.03 for 3 %.
-    pub throughput: Option<f64>,
-    /// Of the CPU time of proxies per request, microseconds.
-    pub mesh_cpu_us: Option<f64>,
-    /// Of the CPU time of the application's services per request, microseconds.
-    pub application_cpu_us: Option<f64>,
-}
-
 /// One variant on a staircase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StaircaseLine {
     /// The variant.
     pub variant: String,
-    /// In order of the connections; a step without a valid trial is left out.
+    /// In order of the connections; a step without a slice that counts is left out.
     pub steps: Vec<StaircaseStep>,
 }
 
-/// One variant at one number of connections; means over blocks.
+/// One variant at one number of connections; means over rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StaircaseStep {
     /// The load's name: `clients-20`.
@@ -113,30 +213,22 @@ pub struct StaircaseStep {
     pub application_cpu_us: Option<Estimate>,
 }
 
-/// Two variants over a whole staircase, paired within blocks.
+/// Two variants over a whole staircase, within rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StaircaseDifference {
     /// The variant.
     pub variant: String,
     /// What it is held against.
     pub against: String,
-    /// variant / against: the geometric mean over the steps of each block.
+    /// variant / against: the geometric mean over the steps of each round.
     pub throughput_ratio: Estimate,
     /// variant - against, microseconds of the data plane's proxies per request: the mean over the steps of each
-    /// block; absent when neither has a data plane.
+    /// round; absent when neither has a data plane.
     pub mesh_cpu_us: Option<Estimate>,
     /// variant / against of the same; absent when `against` has no data plane.
     pub mesh_cpu_ratio: Option<Estimate>,
-    /// What may be said of the data plane's; floor and bound in microseconds, absent with fewer than two blocks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mesh_cpu_verdict: Option<Verdict>,
     /// variant - against, microseconds of the application's services per request: its own extra work.
     pub application_cpu_us: Option<Estimate>,
-    /// What may be said of the application's; as of the data plane's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub application_cpu_verdict: Option<Verdict>,
-    /// What may be said of the throughput; bound and floor are shares of it.
-    pub verdict: Verdict,
 }
 
 /// A variant of the study.
@@ -172,12 +264,15 @@ pub struct LoadFindings {
     /// Where it lies in the study's sweep, if it is one of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<Cell>,
-    /// One line: `open loop, 1050/s constant (60 % of the knee of istio, 1750/s)`.
+    /// One line: `open loop, 560/s constant (50 % of the capacity of istio, 1120/s)`.
     pub describes: String,
-    /// One per variant with at least one valid trial, the baseline first.
+    /// One per variant with at least one slice that counts, the baseline first.
     pub variants: Vec<VariantLoad>,
     /// One per metric and variant but the baseline; latency first, then CPU per request.
     pub effects: Vec<Effect>,
+    /// The same of the baseline's second arm against its first: a diagnostic, which should show nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub again: Vec<Effect>,
     /// The same of each variant against the one before it in the study, where neither is the baseline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub between: Vec<Effect>,
@@ -196,7 +291,7 @@ pub struct LoadFindings {
     /// What the JVMs tell of themselves, pod by pod.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jvms: Vec<JvmRow>,
-    /// How far each variant is from its own knee; empty when no knee was searched for.
+    /// How far each variant is from its own capacity; empty when that was not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regimes: Vec<Regime>,
     /// The published figures, when the study has some for this load.
@@ -206,37 +301,10 @@ pub struct LoadFindings {
     pub recomputed: Vec<RecomputedRow>,
 }
 
-/// A quantity that is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Median latency, microseconds.
-    LatencyP50,
-    /// 90th percentile of latency, microseconds.
-    LatencyP90,
-    /// 95th percentile of latency, microseconds.
-    LatencyP95,
-    /// 99th percentile of latency, microseconds.
-    LatencyP99,
-    /// Mean latency, microseconds.
-    LatencyMean,
-    /// CPU time of all components but the load generator and toll itself per completed request, microseconds.
-    CpuPerRequest,
-    /// CPU time of the application's services alone per completed request, microseconds.
-    ApplicationCpuPerRequest,
-    /// CPU time of the data plane's proxies (sidecars, egress gateway, its SNI proxy, node proxies, waypoint) per
-    /// completed request, microseconds; of variants that have a data plane.
-    MeshCpuPerRequest,
-    /// Completed requests per second.
-    Throughput,
-    /// Anonymous memory of application and data plane at its mean in the measured window, bytes.
-    Memory,
-}
-
-/// A figure over blocks with its interval.
+/// A figure over rounds with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The figure, mostly a mean over blocks, in the metric's unit (or a plain ratio).
+    /// The figure, mostly a mean over rounds, in the metric's unit (or a plain ratio).
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,
@@ -244,8 +312,8 @@ pub struct Estimate {
     pub high: f64,
     /// Level of the interval, 0.95 for 95 %.
     pub level: f64,
-    /// Number of blocks behind it.
-    pub blocks: usize,
+    /// Number of rounds behind it.
+    pub rounds: usize,
 }
 
 /// What one variant showed under one load.
@@ -253,23 +321,25 @@ pub struct Estimate {
 pub struct VariantLoad {
     /// The variant.
     pub variant: String,
-    /// Valid trials behind these numbers.
-    pub trials: usize,
-    /// Each metric over blocks: percentiles of their merged histogram, else their mean.
+    /// Rounds behind these numbers.
+    pub rounds: usize,
+    /// Slices behind them.
+    pub slices: usize,
+    /// Each metric over rounds: percentiles of their merged histogram, else their mean.
     pub metrics: Vec<(Metric, Estimate)>,
-    /// Latency by quantile, from p1 to as far as the samples carry: merged histogram, and the lowest and highest block.
+    /// Latency by quantile, from p1 to as far as the samples carry: merged histogram, and the lowest and highest round.
     pub latency_curve: Vec<CurvePoint>,
-    /// All its trials as one load in hey's summary; closed loops only.
+    /// All its slices as one load in hey's summary; closed loops only.
     #[serde(default)]
     pub hey: Option<HeySummary>,
-    /// All its trials as one load in vegeta's text report; open loops only.
+    /// All its slices as one load in vegeta's text report; open loops only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vegeta: Option<VegetaSummary>,
-    /// All its trials as one load in k6's end-of-test summary; virtual users only.
+    /// All its slices as one load in k6's end-of-test summary; virtual users only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub k6: Option<K6Summary>,
-    /// Completed requests per second, one per block.
-    pub throughput_by_block: Vec<f64>,
+    /// Completed requests per second, one per round.
+    pub throughput_by_round: Vec<f64>,
     /// CPU per request by component; the last entry is `unattributed` (host busy minus the sum).
     pub cpu_per_request: Vec<ComponentCost>,
     /// What each sidecar costs for a request and for each time that one crosses it; absent without sidecars.
@@ -277,7 +347,7 @@ pub struct VariantLoad {
     pub traversals: Option<TraversalCosts>,
     /// CPU without load, thousandths of a core, by component.
     pub idle_cpu: Vec<ComponentCost>,
-    /// Anonymous memory by component over the trial, of the block whose mean is the median.
+    /// Anonymous memory by component over the round, of the round whose mean is the median.
     pub memory: Vec<MemorySeries>,
 }
 
@@ -286,11 +356,11 @@ pub struct VariantLoad {
 pub struct CurvePoint {
     /// 0..1.
     pub quantile: f64,
-    /// Of the histogram merged over blocks, microseconds.
+    /// Of the histogram merged over rounds, microseconds.
     pub merged_us: f64,
-    /// Of the lowest block, microseconds.
+    /// Of the lowest round, microseconds.
     pub low_us: f64,
-    /// Of the highest block, microseconds.
+    /// Of the highest round, microseconds.
     pub high_us: f64,
 }
 
@@ -302,11 +372,11 @@ pub struct ComponentCost {
     /// Which group it belongs to: `application`, `sidecar`, `node_proxy`, `waypoint`, `gateway`, `egress_gateway`,
     /// `sni_proxy`, `database`, `collector`, `load_generator`, `harness`, `unattributed`.
     pub role: String,
-    /// Mean over blocks: microseconds per request, or thousandths of a core.
+    /// Mean over rounds: microseconds per request, or thousandths of a core.
     pub cost: Estimate,
 }
 
-/// Memory of one component over a trial.
+/// Memory of one component over a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemorySeries {
     /// As in [`ComponentCost`].
@@ -475,14 +545,14 @@ pub struct ResourceUse {
     pub memory_mib: Option<Spread>,
 }
 
-/// Lowest and highest reading of all valid trials, and the mean.
+/// Lowest and highest reading of all slices that count, and the mean.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The lowest reading.
     pub min: f64,
     /// The highest reading.
     pub max: f64,
-    /// Mean over the window, over blocks; CPU from counters at the window's ends.
+    /// Mean over the window, over rounds; CPU from counters at the window's ends.
     pub mean: Estimate,
 }
 
@@ -550,11 +620,11 @@ pub struct ScalingPoint {
     pub pods: usize,
     /// Arrivals per second.
     pub rate_per_s: f64,
-    /// As measured, over blocks.
+    /// As measured, over rounds.
     pub measured: Estimate,
     /// By the fit.
     pub fitted: f64,
-    /// Ends of the interval of the line here (not of a further trial); absent where the fit leaves none.
+    /// Ends of the interval of the line here (not of a further round); absent where the fit leaves none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub band: Option<(f64, f64)>,
 }
@@ -568,7 +638,7 @@ pub struct HeldOut {
     pub fitted_on: Vec<usize>,
     /// What the fit says, with its prediction interval.
     pub predicted: Estimate,
-    /// What was measured, over blocks.
+    /// What was measured, over rounds.
     pub measured: Estimate,
     /// predicted / measured - 1.
     pub error: f64,
@@ -589,7 +659,7 @@ pub struct Crossing {
     pub pods: Estimate,
     /// The smallest and the largest size that was measured.
     pub measured: (usize, usize),
-    /// Sizes whose own trials at this rate do not tell the two apart, whatever the lines say.
+    /// Sizes whose own rounds at this rate do not tell the two apart, whatever the lines say.
     pub alike: Vec<usize>,
 }
 
@@ -609,7 +679,7 @@ pub struct ServiceTimeCurve {
     pub variant: String,
     /// Load, requests per second, median service time in microseconds; by rate.
     pub points: Vec<(String, f64, Estimate)>,
-    /// Service time at the highest rate minus that at the lowest, paired within blocks, microseconds: below zero where
+    /// Service time at the highest rate minus that at the lowest, within rounds, microseconds: below zero where
     /// requests at the low rate had to wake something up.
     pub fall: Option<Estimate>,
     /// `fall` minus that of the baseline: what of it is the variant's own; absent for the baseline.
@@ -625,7 +695,7 @@ pub struct JvmRow {
     pub uses: Vec<JvmUse>,
 }
 
-/// One JVM in one variant; means over blocks, absent when it did not tell.
+/// One JVM in one variant; means over rounds, absent when it did not tell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JvmUse {
     /// The variant.
@@ -651,14 +721,14 @@ pub struct JvmUse {
 pub struct Regime {
     /// The variant.
     pub variant: String,
-    /// Completed requests per second of the measured phase, mean over blocks.
+    /// Completed requests per second of the measured phase, mean over rounds.
     pub throughput_per_s: f64,
-    /// What it carries, requests per second.
-    pub knee_per_s: f64,
+    /// What it carries flat out, requests per second.
+    pub capacity_per_s: f64,
     /// Whether it runs near its limit or at it: latency is that of a queue, or of one that forms.
-    pub near_knee: bool,
+    pub near_limit: bool,
     /// Whether it runs at its limit: throughput is that of the machine.
-    pub past_knee: bool,
+    pub at_limit: bool,
 }
 
 /// What tracing costs by the number of spans: a line through the effects of the loads that differ in spans.
@@ -670,20 +740,20 @@ pub struct SpanCosts {
     pub of: String,
     /// In order of the number of spans.
     pub points: Vec<SpanPoint>,
-    /// CPU time for each further span of a request, microseconds: one slope through all blocks, with the blocks' scatter.
+    /// CPU time for each further span of a request, microseconds: one slope through all rounds, with the rounds' scatter.
     pub per_span_us: Estimate,
     /// CPU time for each request whatever its spans, microseconds: the line at zero.
     pub per_request_us: Estimate,
-    /// The largest slope that the baseline against itself leaves possible; absent without a valid A/A pair.
-    pub noise_floor_us: Option<f64>,
+    /// The same slope of the baseline's second arm against its first, microseconds: a diagnostic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again_us: Option<Estimate>,
 }
 
 impl SpanCosts {
-    /// Whether the slope is a fact: its interval leaves zero out, and it is larger than the noise floor.
-    pub fn is_told(&self) -> bool {
-        let Estimate { value, low, high, blocks, .. } = self.per_span_us;
-        let clear = blocks > 1 && (low > 0.0 || high < 0.0);
-        clear && self.noise_floor_us.is_some_and(|floor| value.abs() > floor)
+    /// Whether the interval of the slope leaves zero out.
+    pub fn is_clear(&self) -> bool {
+        let Estimate { low, high, rounds, .. } = self.per_span_us;
+        rounds > 1 && (low > 0.0 || high < 0.0)
     }
 }
 
@@ -696,7 +766,7 @@ pub struct SpanPoint {
     pub spans: u64,
     /// Arrivals per second that were planned; absent in a closed loop.
     pub rate_per_s: Option<f64>,
-    /// variant - baseline, microseconds, paired within blocks.
+    /// variant - baseline, microseconds, within rounds.
     pub effect_us: Estimate,
 }
 
@@ -730,7 +800,7 @@ pub struct TraversalCosts {
     pub total: SidecarCost,
 }
 
-/// What one sidecar costs; means over blocks.
+/// What one sidecar costs; means over rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SidecarCost {
     /// Name of its pod.
@@ -743,7 +813,7 @@ pub struct SidecarCost {
     pub per_traversal_us: Option<Estimate>,
 }
 
-/// What a variant changed in CPU per request, by who pays for it; microseconds, paired within blocks.
+/// What a variant changed in CPU per request, by who pays for it; microseconds, within rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attribution {
     /// The variant, held against the baseline.
@@ -766,9 +836,9 @@ pub struct AttributedCost {
     pub component: String,
     /// As in [`ComponentCost`].
     pub role: String,
-    /// Mean of the baseline in the paired blocks; absent when it has no such component.
+    /// Mean of the baseline in the rounds that both have; absent when it has no such component.
     pub baseline: Option<f64>,
-    /// Mean of the variant in the paired blocks; absent when it has no such component.
+    /// Mean of the variant in the rounds that both have; absent when it has no such component.
     pub value: Option<f64>,
     /// variant - baseline; a component that is absent counts as zero.
     pub change: Estimate,
@@ -790,7 +860,7 @@ pub struct PodRow {
     pub uses: Vec<PodUse>,
 }
 
-/// What a pod used in one variant; means over blocks.
+/// What a pod used in one variant; means over rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PodUse {
     /// The variant.
@@ -801,18 +871,18 @@ pub struct PodUse {
     pub memory_mib: Option<Measured>,
 }
 
-/// A mean over blocks, and how it changed against the baseline.
+/// A mean over rounds, and how it changed against the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The mean.
     pub mean: Estimate,
-    /// variant - baseline, paired within blocks; absent for the baseline.
+    /// variant - baseline, within rounds; absent for the baseline.
     pub change: Option<Estimate>,
-    /// variant / baseline, paired within blocks; absent for the baseline.
+    /// variant / baseline, within rounds; absent for the baseline.
     pub ratio: Option<Estimate>,
 }
 
-/// What a variant changed, paired within blocks.
+/// What a variant changed, within rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     /// The variant held against the baseline.
@@ -822,37 +892,56 @@ pub struct Effect {
     pub against: Option<String>,
     /// What is compared.
     pub metric: Metric,
-    /// The baseline in the paired blocks: a percentile of their merged histogram, else their mean.
+    /// The baseline over the rounds that both have, both of its arms.
     pub baseline: f64,
-    /// The variant in the paired blocks, in the same way.
+    /// The variant over the same rounds: `baseline` times `ratio`.
     pub value: f64,
-    /// variant - baseline.
+    /// variant - baseline, in the metric's unit; consistent with `ratio`.
     pub difference: Estimate,
     /// variant / baseline.
     pub ratio: Estimate,
-    /// Largest difference that the A/A pair leaves possible; absent without an A/A pair.
-    pub noise_floor: Option<f64>,
-    /// What may be said.
-    pub verdict: Verdict,
+    /// The ratio as the trimmed mean over cycles; absent for what cycles do not show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trimmed_ratio: Option<f64>,
+    /// The ratio with the excused cycles left in; absent when none was excused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unexcused_ratio: Option<Estimate>,
+    /// Where its spread comes from; absent for what cycles do not show, and with fewer than two rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scatter: Option<Scatter>,
+    /// What may be said: of headline metrics under the headline load, from two rounds on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
 }
 
-/// What may be said of an effect (METHOD.md rule 4).
+/// Where the spread of an effect comes from; standard deviations of the log ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Scatter {
+    /// From one start to the next.
+    pub between_rounds: f64,
+    /// From cycle to cycle of one start.
+    pub within_rounds: f64,
+    /// Whether more rounds would narrow the interval more than longer ones in the same time.
+    pub rounds_help_more: bool,
+}
+
+/// What may be said of a headline metric (METHOD.md rule 4).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The interval excludes zero and the effect stands above the noise floor.
-    Difference,
-    /// The whole interval lies within plus or minus this bound (metric's unit).
+    /// The variant has more.
+    Higher,
+    /// The variant has less.
+    Lower,
+    /// The effect lies within plus or minus this share of the baseline, 0..1.
     NoDifference {
-        /// The bound stated by the study, in the metric's unit.
+        /// The bound that the study states.
         bound: f64,
     },
-    /// Neither; more blocks may tell.
+    /// None of these.
     CannotTell {
-        /// The noise floor here, in the metric's unit.
-        floor: f64,
-        /// Further blocks that would bring the interval inside the bound, by its present width; absent when it cannot be estimated.
-        more_blocks: Option<u32>,
+        /// Further rounds that would tell with 80 % power; absent when that cannot be estimated.
+        more_rounds: Option<u32>,
     },
 }
 
@@ -914,8 +1003,8 @@ pub struct Settled {
 /// One discarded run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SettledRun {
-    /// Index of the first trial behind it.
-    pub trial: usize,
+    /// The round.
+    pub round: usize,
     /// Whether throughput and CPU per request were stable at its end.
     pub stable: bool,
     /// Slice after slice.
@@ -933,27 +1022,18 @@ pub struct SettledSlice {
     pub cpu_per_request_us: Option<f64>,
 }
 
-/// The highest arrival rate that a variant carried.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Knee {
-    /// The variant.
-    pub variant: String,
-    /// Requests per second.
-    pub rate_per_s: f64,
-}
-
-/// Proof of path, summed up over the trials of a variant.
+/// Proof of path, summed up over the arms of a variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProofSummary {
     /// The variant.
     pub variant: String,
-    /// Trials run.
-    pub trials: usize,
-    /// Trials whose claims all held.
+    /// Rounds in which one of its arms was brought up; the baseline has two arms in each.
+    pub arms: usize,
+    /// Arms whose claims all held.
     pub proven: usize,
-    /// The claims as of the last trial: claim, expected, seen, holds.
+    /// The claims as of the last one: claim, expected, seen, holds.
     pub claims: Vec<(String, String, String, bool)>,
-    /// Spans over its valid trials, for each number of them that a request leaves; empty where no agent runs.
+    /// Spans over its slices that count, for each number of them that a request leaves; empty where no agent runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<SpansOfLoads>,
 }
@@ -963,25 +1043,27 @@ pub struct ProofSummary {
 pub struct SpansOfLoads {
     /// The loads, in the order of the study.
     pub loads: Vec<String>,
-    /// What arrived in all their valid trials.
+    /// What arrived in all their slices that count.
     pub spans: toll_lab::Spans,
 }
 
-/// One trial of the run.
+/// One arm in one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TrialLine {
-    /// Position in the plan, from 1.
-    pub index: usize,
-    /// Block, from 1.
-    pub block: usize,
-    /// The variant; the A/A partner of the baseline carries ` (again)`.
-    pub variant: String,
-    /// The load.
-    pub load: String,
-    /// Why it does not count; absent when valid.
-    pub invalid: Option<String>,
-    /// Share of CPU time stolen by the hypervisor, 0..1.
+pub struct RoundLine {
+    /// The round, from 1.
+    pub round: usize,
+    /// The variant; the second arm of the baseline carries ` (again)`.
+    pub arm: String,
+    /// Pods of the service that is swept, when one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<usize>,
+    /// Slices that count, and all of them.
+    pub slices: (usize, usize),
+    /// Whether its path was proven.
+    pub proven: bool,
+    /// Why slices do not count, each reason once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub invalid: Vec<String>,
+    /// Share of all cores' time that the hypervisor took during its slices, 0..1.
     pub steal: f64,
-    /// Time of the calibration loop, as a ratio to the fastest of the run (1 = undisturbed).
-    pub calibration: f64,
 }

@@ -9,26 +9,82 @@ use std::collections::BTreeMap;
 
 use toll_lab::{
     BuiltIn, Claim, Component, ComponentSample, DataPlane, Deployment, Direction, Egress,
-    HostSample, MemorySample, Mtls, Postgres, Program, Proof, Reading, Role, Runtime, Sample,
-    Service, SidecarProxy, Traversal,
+    HostSample, MemorySample, Mtls, Planted, Postgres, Program, Proof, Reading, Role, Runtime,
+    Sample, Service, SidecarProxy, Traversal,
 };
-use toll_load::{Histogram, LoadReport, PhaseReport, Steps, Stop, WarmUp};
+use toll_load::{Histogram, LoadReport, PhaseReport, Steps};
 
 use crate::plan::{
-    Arm, BringUp, Derived, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest,
-    PlannedSettle, PlannedTrial, PlannedVariant, PublishedFigure, Recomputed, Release,
-    VariantState,
+    Arm, Derived, Metric, Plan, PlannedExtent, PlannedLoad, PlannedRate, PlannedReference,
+    PlannedRequest, PlannedSettle, PlannedSlice, PlannedVariant, PublishedFigure, Recomputed,
+    Release, SliceLength, VariantState,
 };
 use crate::store::{
-    HostFacts, KneeRecord, Mark, MarkedSample, Noise, RunRecord, SettleRecord, SettleSlice,
-    TrialRecord, TrialVerdict,
+    ArmFile, ArmRecord, CapacityRecord, HostFacts, RoundRecord, RunRecord, SettleRecord,
+    SettleSlice, SliceRecord,
 };
 
-const BLOCKS: usize = 5;
+const ROUNDS: usize = 5;
+const CYCLES: usize = 2;
 const SERVICES: [&str; 3] = ["customer", "person", "name"];
-/// Requests of each measured phase: enough for a p99, few enough to be quick.
-const DONE: u64 = 2000;
-const WARM_UP: u64 = 150;
+/// Requests of the measured part of a slice: in all of a tally enough for a p99, few enough to be quick.
+const DONE: u64 = 500;
+const GUARD: u64 = 50;
+/// Requests that are sent to an arm in a round: in each cycle a slice there and one back, under two loads.
+const SENT_IN_ROUND: u64 = (DONE + GUARD) * 2 * 2 * CYCLES as u64;
+
+/// An arm in a round.
+#[derive(Debug, Clone, Copy)]
+pub struct Stood<'a> {
+    /// From 1.
+    pub round: usize,
+    /// Which arm.
+    pub arm: &'a Arm,
+    /// Which of the plan's sizes.
+    pub size: usize,
+}
+
+/// So many rounds of a plan in its order: `arm` says how an arm came up, without slices, and `slice` what each showed.
+pub fn rounds<'a>(
+    plan: &'a Plan,
+    count: usize,
+    arm: impl Fn(&Stood<'a>) -> ArmRecord,
+    slice: impl Fn(&Stood<'a>, &PlannedSlice) -> SliceRecord,
+) -> Vec<RoundRecord> {
+    let stood = |round| {
+        let sizes = 0..plan.sizes().len();
+        sizes.flat_map(move |size| plan.arms.iter().map(move |arm| Stood { round, arm, size }))
+    };
+    let record = |stood: Stood<'a>| {
+        let planned = plan.slices(stood.round, stood.size);
+        let own = planned.iter().filter(|planned| planned.arm == *stood.arm);
+        ArmRecord { slices: own.map(|planned| slice(&stood, planned)).collect(), ..arm(&stood) }
+    };
+    let round =
+        |number| RoundRecord { number, wall_s: 20.0, arms: stood(number).map(record).collect() };
+    (1..=count).map(round).collect()
+}
+
+/// An arm that came up, without slices.
+pub fn arm_record(of: &Stood<'_>, proof: Proof, file: ArmFile) -> ArmRecord {
+    ArmRecord { arm: of.arm.clone(), size: of.size, file, proof: Some(proof), slices: vec![] }
+}
+
+/// What makes a plan of rounds, whatever it compares.
+pub fn extent(rounds: usize) -> PlannedExtent {
+    PlannedExtent { rounds: Some(rounds), for_s: None, width: None, least_rounds: 4 }
+}
+
+/// A discarded load of a second a slice.
+pub const SETTLE: PlannedSettle =
+    PlannedSettle { slice_s: 1.0, max_s: 20.0, connections: 50, rest_s: 0.0 };
+
+/// Every variant once, and the baseline once more.
+pub fn arms(variants: &[&str], baseline: &str) -> Vec<Arm> {
+    let arm = |variant: &str, again| Arm { variant: variant.into(), again };
+    let first = variants.iter().map(|variant| arm(variant, false));
+    first.chain([arm(baseline, true)]).collect()
+}
 
 /// What one request costs in one variant, microseconds of CPU.
 struct Costs {
@@ -58,16 +114,16 @@ const SIDECAR: Costs = Costs {
 /// The run.
 pub fn customer_360() -> RunRecord {
     let plan = plan();
-    let trials = plan.trials.iter().map(trial).collect();
-    let knee = |variant: &str, rate_per_s| KneeRecord {
-        variant: variant.into(),
-        rate_per_s,
-        tried: vec![],
-    };
-    let facts = [("kernel", "made up for tests"), ("cpu", "made up for tests, 2 cores")];
+    let rounds = rounds(&plan, ROUNDS, arm, slice);
+    let capacity =
+        |variant: &str, per_s| CapacityRecord { variant: variant.into(), per_s, slices: vec![] };
+    let facts = [
+        ("kernel", "made up for tests"),
+        ("cpu", "made up for tests, 2 cores"),
+        ("started", "2026-11-23 14:02:33 UTC"),
+    ];
     RunRecord {
         name: "made-up-for-tests-customer-360".into(),
-        plan,
         host: HostFacts {
             facts: facts.map(|(label, value)| (label.into(), value.into())).into(),
             cores: Some(2),
@@ -76,8 +132,9 @@ pub fn customer_360() -> RunRecord {
             realtime: false,
             changes: vec![],
         },
-        knees: vec![knee("bare", 1850.0), knee("sidecar", 930.0)],
-        trials,
+        capacities: vec![capacity("bare", 1900.0), capacity("sidecar", 970.0)],
+        plan,
+        rounds,
     }
 }
 
@@ -91,18 +148,16 @@ fn plan() -> Plan {
         baseline: "bare".into(),
         seed: 1,
         profile: "default".into(),
+        runtime: None,
+        headline: vec![Metric::LatencyP50, Metric::CpuPerRequest],
         bound: 0.05,
         idle_s: 1.0,
-        blocks: BLOCKS,
-        bring_up: BringUp::Block,
-        runtime: None,
-        settle: Some(PlannedSettle {
-            slice_s: 1.0,
-            max_s: 20.0,
-            connections: 50,
-            rest_s: 0.0,
-            rehearse: false,
-        }),
+        extent: extent(ROUNDS),
+        cycles: CYCLES,
+        guard_s: 0.1,
+        guards_s: vec![],
+        settle: SETTLE,
+        side_by_side: true,
         variants: vec![
             variant("bare", "ingress gateway only, no sidecars", DataPlane::Bare),
             variant(
@@ -115,8 +170,8 @@ fn plan() -> Plan {
                 },
             ),
         ],
+        arms: arms(&["bare", "sidecar"], "bare"),
         loads: loads(),
-        trials: planned_trials(),
         reference: Some(reference()),
         warnings: vec![],
     }
@@ -144,6 +199,7 @@ fn variant(name: &str, describes: &str, data_plane: DataPlane) -> PlannedVariant
             relay: true,
             queries: None,
             stall: None,
+            planted: Planted::default(),
         })
     };
     let postgres = Program::Postgres(Postgres { seed: String::new(), written: None });
@@ -175,32 +231,13 @@ fn loads() -> Vec<PlannedLoad> {
         request: PlannedRequest { path: "/api/customer".into(), ..PlannedRequest::default() },
         spans: BTreeMap::new(),
         release,
-        stop: Stop::AfterSeconds(10.0),
-        warm_up: WarmUp { min_s: 1.0, max_s: 5.0 },
+        slice: SliceLength::Seconds(0.5),
     };
-    let rate = PlannedRate::OfKnee(0.6);
+    let rate = PlannedRate::OfCapacity(0.575);
     vec![
         load("flat-out", Release::Closed { connections: 50 }),
         load("same-rate", Release::Open { rate, poisson: false, max_connections: 100 }),
     ]
-}
-
-fn planned_trials() -> Vec<PlannedTrial> {
-    let arms = [("bare", false), ("sidecar", false), ("bare", true)];
-    let mut trials = Vec::new();
-    for block in 1..=BLOCKS {
-        for (variant, again) in arms {
-            for load in ["flat-out", "same-rate"] {
-                trials.push(PlannedTrial {
-                    index: trials.len() + 1,
-                    block,
-                    arm: Arm { variant: variant.into(), again },
-                    load: load.into(),
-                });
-            }
-        }
-    }
-    trials
 }
 
 /// The published figures and what STUDIES says of them.
@@ -293,47 +330,56 @@ fn recomputed() -> Vec<Recomputed> {
     ]
 }
 
-fn trial(planned: &PlannedTrial) -> TrialRecord {
-    let meshed = planned.arm.variant == "sidecar";
-    let costs = if meshed { SIDECAR } else { BARE };
+fn is_meshed(of: &Stood<'_>) -> bool {
+    of.arm.variant == "sidecar"
+}
+
+fn costs(of: &Stood<'_>) -> Costs {
+    if is_meshed(of) { SIDECAR } else { BARE }
+}
+
+fn arm(of: &Stood<'_>) -> ArmRecord {
+    let noise = Noisy { of, load: "" };
+    let idle = [0.0, 1.0].map(|at_s| sample(&costs(of), at_s, 0.0, &noise));
+    let file = ArmFile { invalid: vec![], settled: Some(settled(of)), idle: Some(idle) };
+    arm_record(of, proof(is_meshed(of)), file)
+}
+
+fn slice(of: &Stood<'_>, planned: &PlannedSlice) -> SliceRecord {
     let flat_out = planned.load == "flat-out";
-    let noise = Noisy { planned };
-    let (rate_per_s, latency_us) = match (flat_out, meshed) {
+    let noise = Noisy { of, load: &planned.load };
+    let (rate_per_s, latency_us) = match (flat_out, is_meshed(of)) {
         (true, false) => (noise.around(1890.0, 0), noise.around(24_000.0, 1)),
         (true, true) => (noise.around(962.0, 0), noise.around(48_500.0, 1)),
         (false, false) => (558.0, noise.around(1_700.0, 1)),
         (false, true) => (558.0, noise.around(3_350.0, 1)),
     };
-    TrialRecord {
-        trial: planned.clone(),
-        verdict: TrialVerdict {
-            version: crate::store::TRIAL_FORMAT,
-            invalid: vec![],
-            rate_per_s: (!flat_out).then_some(558.0),
-            users: None,
-            started_anew: None,
-            noise: Noise { calibration_ns: 1_000_000, steal: 0.0, runnable: 2.0 },
-        },
-        load: Some(load_report(rate_per_s, latency_us)),
-        proof: Some(proof(meshed)),
-        samples: samples(&costs, rate_per_s, &noise),
-        settled: flat_out.then(|| settled(planned, meshed)),
+    SliceRecord {
+        load: planned.load.clone(),
+        cycle: planned.cycle,
+        place: planned.place,
+        rate_per_s: (!flat_out).then_some(558.0),
+        users: None,
+        report: load_report(rate_per_s, latency_us),
+        samples: samples(&costs(of), rate_per_s, planned.place, &noise),
+        invalid: vec![],
     }
 }
 
-/// Numbers that differ a little between the blocks, always in the same way.
+/// Numbers that differ a little between the rounds, always in the same way.
 struct Noisy<'a> {
-    planned: &'a PlannedTrial,
+    of: &'a Stood<'a>,
+    load: &'a str,
 }
 
 impl Noisy<'_> {
-    /// Within 2.5 % of `value`; `what` tells quantities of one trial apart.
+    /// Within 2.5 % of `value`; `what` tells quantities of one slice apart.
     fn around(&self, value: f64, what: usize) -> f64 {
-        let PlannedTrial { block, arm, load, .. } = self.planned;
-        let step = block * 37
+        let Stood { round, arm, .. } = self.of;
+        let step = round * 37
             + arm.variant.len() * 13
             + usize::from(arm.again) * 7
-            + load.len() * 5
+            + self.load.len() * 5
             + what * 29;
         value * (0.975 + 0.005 * (step % 11) as f64)
     }
@@ -368,7 +414,8 @@ fn load_report(rate_per_s: f64, latency_us: f64) -> LoadReport {
     LoadReport {
         version: 2,
         warm_up_stable: true,
-        sent_in_all_phases: DONE + WARM_UP,
+        warm_up: PhaseReport { sent: GUARD, done: GUARD, ..PhaseReport::default() },
+        sent_in_all_phases: DONE + GUARD,
         measure,
         connections_opened: 50,
         ..LoadReport::default()
@@ -387,7 +434,7 @@ fn spread(middle_us: f64, count: u64) -> Histogram {
 }
 
 fn proof(meshed: bool) -> Proof {
-    let requests = DONE + WARM_UP;
+    let requests = SENT_IN_ROUND;
     let claim = |claim: &str, expected: String| Claim {
         claim: claim.into(),
         seen: expected.clone(),
@@ -432,19 +479,13 @@ fn proof(meshed: bool) -> Proof {
 }
 
 /// Counters that start at an arbitrary height: only what they rise by may count.
-fn samples(costs: &Costs, rate_per_s: f64, noise: &Noisy<'_>) -> Vec<MarkedSample> {
-    let seconds = DONE as f64 / rate_per_s;
-    let at = |mark, at_s: f64, requests: f64| MarkedSample {
-        mark,
-        sample: sample(costs, at_s, requests, noise),
+fn samples(costs: &Costs, rate_per_s: f64, place: usize, noise: &Noisy<'_>) -> Vec<Sample> {
+    let requests = (DONE + GUARD) as f64;
+    let (begin_s, before) = (4.0 + 10.0 * place as f64, 600.0 + requests * place as f64);
+    let at = |share: f64| {
+        sample(costs, begin_s + share * requests / rate_per_s, before + share * requests, noise)
     };
-    let ticks = (1..8).map(|tick| f64::from(tick) / 8.0);
-    let measured = |share: f64| (4.0 + seconds * share, 600.0 + DONE as f64 * share);
-    let mut samples = vec![at(Mark::IdleBegin, 0.0, 0.0), at(Mark::IdleEnd, 1.0, 0.0)];
-    samples.push(at(Mark::MeasureBegin, 4.0, 600.0));
-    samples.extend(ticks.map(|share| at(Mark::Tick, measured(share).0, measured(share).1)));
-    samples.push(at(Mark::MeasureEnd, measured(1.0).0, measured(1.0).1));
-    samples
+    [0.0, 0.5, 1.0].map(at).into()
 }
 
 fn sample(costs: &Costs, at_s: f64, requests: f64, noise: &Noisy<'_>) -> Sample {
@@ -490,12 +531,12 @@ fn component(role: Role, pod: &str, cpu_ns: u64, mib: f64) -> ComponentSample {
     }
 }
 
-/// Throughput that rises and CPU that falls to their steady state; in one block they have not reached it.
-fn settled(planned: &PlannedTrial, meshed: bool) -> SettleRecord {
-    let unstable = meshed && planned.block == 3;
-    let noise = Noisy { planned };
-    let (rate, cpu) = if meshed { (962.0, 1851.0) } else { (1890.0, 851.0) };
-    let count = if unstable { 20 } else { 6 + planned.block % 3 };
+/// Throughput that rises and CPU that falls to their steady state; in one round they have not reached it.
+fn settled(of: &Stood<'_>) -> SettleRecord {
+    let unstable = is_meshed(of) && of.round == 3;
+    let noise = Noisy { of, load: "" };
+    let (rate, cpu) = if is_meshed(of) { (962.0, 1851.0) } else { (1890.0, 851.0) };
+    let count = if unstable { 20 } else { 6 + of.round % 3 };
     let slice = |i: usize| {
         let cold = 0.45 / i as f64 + if unstable && i.is_multiple_of(4) { 0.12 } else { 0.0 };
         SettleSlice {
@@ -506,4 +547,37 @@ fn settled(planned: &PlannedTrial, meshed: bool) -> SettleRecord {
         }
     };
     SettleRecord { slices: (1..=count).map(slice).collect(), stable: !unstable, rest_s: 0.0 }
+}
+
+/// Changes every arm; told with the number of its round.
+pub fn each_arm(run: &mut RunRecord, mut change: impl FnMut(usize, &mut ArmRecord)) {
+    for round in &mut run.rounds {
+        round.arms.iter_mut().for_each(|of| change(round.number, of));
+    }
+}
+
+/// Changes every slice; told with the number of its round and its arm.
+pub fn each_slice(run: &mut RunRecord, mut change: impl FnMut(usize, &Arm, &mut SliceRecord)) {
+    each_arm(run, |round, of| {
+        let ArmRecord { arm, slices, .. } = of;
+        slices.iter_mut().for_each(|slice| change(round, arm, slice));
+    });
+}
+
+/// Drops the slices that `dropped` picks, by round, arm and load.
+pub fn without(mut run: RunRecord, dropped: impl Fn(usize, &Arm, &str) -> bool) -> RunRecord {
+    each_arm(&mut run, |round, of| {
+        let ArmRecord { arm, slices, .. } = of;
+        slices.retain(|slice| !dropped(round, arm, &slice.load));
+    });
+    run
+}
+
+/// Drops the arms that `dropped` picks, by round.
+pub fn without_arms(mut run: RunRecord, dropped: impl Fn(usize, &Arm) -> bool) -> RunRecord {
+    for round in &mut run.rounds {
+        let number = round.number;
+        round.arms.retain(|of| !dropped(number, &of.arm));
+    }
+    run
 }

@@ -1,10 +1,11 @@
-//! Turns a run's readings by pod into readings by owner: the pods of a service with many of them are one owner,
+//! Turns an arm's readings by pod into readings by owner: the pods of a service with many of them are one owner,
 //! `nginx (90 pods)`, and so are their sidecars. Everything behind sees only owners; what is said of single pods
-//! ([`super::kubectl_top`]) reads the run itself.
+//! ([`super::kubectl_top`]) reads slices as stored.
 //!
 //! Counters and memory of one owner's components are added up; where one is missing, the sum is.
 
-use std::collections::{BTreeMap, HashMap};
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 use toll_lab::{
     Component, ComponentSample, Deployment, MemorySample, Proof, Reading, Role, Sample, Service,
@@ -12,30 +13,10 @@ use toll_lab::{
 };
 
 use crate::plan::Plan;
-use crate::store::{MarkedSample, RunRecord, TrialRecord};
+use crate::store::ArmRecord;
 
 /// A service with more pods than this is one owner: nobody reads a table of its pods.
 const MOST_PODS: usize = 4;
-
-/// The run as its owners used it, without its block 0: what services bore to get used to it.
-pub fn by_owner(run: &RunRecord) -> RunRecord {
-    let mut plan = run.plan.clone();
-    plan.trials.retain(|trial| trial.block > 0);
-    let mut deployments: BTreeMap<(&str, &str), Names> = BTreeMap::new();
-    let counted = run.trials.iter().filter(|trial| trial.trial.block > 0);
-    let trials = counted.map(|trial| {
-        let key = (trial.trial.arm.variant.as_str(), trial.trial.load.as_str());
-        let names = deployments.entry(key).or_insert_with(|| Names::of(&run.plan, trial));
-        names.of_trial(trial)
-    });
-    RunRecord {
-        name: run.name.clone(),
-        host: run.host.clone(),
-        knees: run.knees.clone(),
-        trials: trials.collect(),
-        plan,
-    }
-}
 
 /// The owner of what a pod of this service uses: the pod, or all pods of the service when there are many.
 pub fn owner_of(pod: &str, service: &Service) -> String {
@@ -52,43 +33,35 @@ pub fn sidecar_label(pod: &str) -> String {
 }
 
 /// The owner of each pod that is not one itself.
-struct Names(HashMap<String, String>);
+pub struct Names(HashMap<String, String>);
 
 impl Names {
-    fn of(plan: &Plan, trial: &TrialRecord) -> Self {
-        let deployment = plan.deployment_of(&trial.trial);
+    /// Those of an arm at its size.
+    pub fn of(plan: &Plan, arm: &ArmRecord) -> Self {
+        let deployment = plan.deployment_at(&arm.arm, arm.size);
         let pods = deployment.iter().flat_map(Deployment::pods);
         let owners = pods.map(|(pod, service)| (owner_of(&pod, service), pod));
         Self(owners.filter(|(owner, pod)| owner != pod).map(|(owner, pod)| (pod, owner)).collect())
     }
 
-    fn of_trial(&self, trial: &TrialRecord) -> TrialRecord {
-        TrialRecord {
-            trial: trial.trial.clone(),
-            verdict: trial.verdict.clone(),
-            load: trial.load.clone(),
-            proof: trial.proof.as_ref().map(|proof| self.of_proof(proof)),
-            samples: self.of_samples(&trial.samples),
-            settled: trial.settled.clone(),
-        }
-    }
-
-    /// Components come in one order in all samples of a trial, but for those that come later: each sample's are
+    /// Components come in one order in all samples of a slice, but for those that come later: each sample's are
     /// looked for where they were in the one before.
-    fn of_samples(&self, samples: &[MarkedSample]) -> Vec<MarkedSample> {
+    pub fn of_samples<'a>(&self, samples: &'a [Sample]) -> Cow<'a, [Sample]> {
+        if self.0.is_empty() {
+            return Cow::Borrowed(samples);
+        }
         let mut places = Places::default();
-        let of = |marked: &MarkedSample| {
-            places.follow(self, &marked.sample.components);
-            let components = places.sums(&marked.sample.components);
-            let Sample { at_ns, took_ns, ref host, ref metrics, .. } = marked.sample;
-            let (host, metrics) = (host.clone(), metrics.clone());
-            let sample = Sample { at_ns, took_ns, components, host, metrics };
-            MarkedSample { mark: marked.mark, sample }
+        let of = |sample: &Sample| {
+            places.follow(self, &sample.components);
+            let components = places.sums(&sample.components);
+            let Sample { at_ns, took_ns, ref host, ref metrics, .. } = *sample;
+            Sample { at_ns, took_ns, components, host: host.clone(), metrics: metrics.clone() }
         };
-        samples.iter().map(of).collect()
+        Cow::Owned(samples.iter().map(of).collect())
     }
 
-    fn of_proof(&self, proof: &Proof) -> Proof {
+    /// What crossed the sidecars of each owner.
+    pub fn of_traversals(&self, proof: &Proof) -> Vec<Traversal> {
         let mut traversals: Vec<Traversal> = Vec::new();
         let mut places: HashMap<(String, bool, Option<String>), usize> = HashMap::new();
         for way in &proof.traversals {
@@ -102,7 +75,7 @@ impl Names {
                 None => traversals.push(Traversal { pod: pod.into(), ..way.clone() }),
             }
         }
-        Proof { traversals, ..proof.clone() }
+        traversals
     }
 
     fn owner<'a>(&'a self, pod: &'a str) -> &'a str {

@@ -2,43 +2,42 @@
 //! there. What collections of the young pools leave says nothing of it, since the old pool's figure stands until
 //! it is collected itself.
 //!
-//! One point is one collection of the old generation; a JVM that was started anew begins anew, so points are
-//! compared only within one life, over all its loads: the Mann-Kendall test of [`toll_stats::trend`], with Sen's
-//! slope. Loads are no seasons of it: their points follow each other, and do not stand for themselves. A run of
-//! minutes with a large heap has too few such collections to tell anything.
+//! One point is one collection of the old generation; each round starts the JVM anew, so points are compared only
+//! within one start, over all slices of all loads: the Mann-Kendall test of [`toll_stats::trend`], with Sen's slope.
+//! Loads are no seasons of it: their points follow each other, and do not stand for themselves. A run of minutes with a
+//! large heap has too few such collections to tell anything.
 
 use std::collections::BTreeMap;
 
-use super::effects::of_arm;
 use super::findings::HeapTrend;
 use super::jvm;
-use crate::plan::BringUp;
-use crate::store::{RunRecord, TrialRecord};
+use crate::store::{ArmRecord, RunRecord};
 
 /// Below this probability a trend is not taken for chance.
 const CHANCE: f64 = 0.01;
 /// Growth below this share of the heap a minute is no leak that a run of minutes can tell.
 const NOTABLE_SHARE_PER_MINUTE: f64 = 0.01;
-/// Between two measured windows lies a warm-up, which is not counted; without any distance their points could
-/// fall on one instant.
+/// Between two slices lies time that is not counted; without any distance their points could fall on one instant.
 const BETWEEN_NS: u64 = 1_000_000;
-/// One per variant and JVM, of the variant's first arm; in the order of the study.
-pub fn trends(run: &RunRecord, valid: &[&TrialRecord]) -> Vec<HeapTrend> {
+
+/// One per variant and JVM, of all arms of the variant that count; in the order of the study.
+pub fn trends(run: &RunRecord) -> Vec<HeapTrend> {
     let ready = run.plan.ready().map(|(name, _)| name);
     ready
         .flat_map(|variant| {
-            let trials: Vec<&TrialRecord> = of_arm(valid, variant).collect();
-            let pods = jvm::pods(trials.iter().copied());
-            let of_pod =
-                |pod: &String| trend(variant, pod, &points(run.plan.bring_up, &trials, pod));
-            pods.iter().map(of_pod).collect::<Vec<_>>()
+            let arms = run.rounds.iter().flat_map(|round| &round.arms);
+            let counts = |of: &&ArmRecord| of.file.invalid.is_empty() && of.arm.variant == variant;
+            let lives: Vec<&ArmRecord> = arms.filter(counts).collect();
+            let samples = lives.iter().flat_map(|of| &of.slices).flat_map(|slice| &slice.samples);
+            let of_pod = |pod: &String| trend(variant, pod, &points(&lives, pod));
+            jvm::pods(samples).iter().map(of_pod).collect::<Vec<_>>()
         })
         .collect()
 }
 
 /// What a collection of the old generation left.
 struct Point {
-    /// Time under load since the run began, nanoseconds.
+    /// Time under load since the first start, nanoseconds.
     under_load_ns: u64,
     mib: f64,
     /// Which start of the JVM.
@@ -51,41 +50,27 @@ impl Point {
     }
 }
 
-/// One for each rise of the count of such collections, between two samples of the arm's measured windows.
-fn points(bring_up: BringUp, trials: &[&TrialRecord], pod: &str) -> Vec<Point> {
+/// One for each rise of the count of such collections, between two answers of one life.
+fn points(lives: &[&ArmRecord], pod: &str) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
-    let (mut so_far_ns, mut life, mut cpu_before) = (0, 0, 0.0);
-    let mut collected = None;
-    let mut before: Option<&TrialRecord> = None;
-    for trial in trials {
-        let told: Vec<jvm::Told<'_>> = jvm::window(trial, pod).collect();
-        let (Some(first), Some(last)) = (told.first(), told.last()) else { continue };
-        // A process has used no less CPU time than before.
-        let fell = first.cpu_s().is_some_and(|cpu_s| cpu_s < cpu_before);
-        if fell || before.is_some_and(|b| starts_anew(bring_up, b, trial)) {
-            (life, collected) = (life + 1, None);
+    let mut so_far_ns = 0;
+    for (life, of) in lives.iter().enumerate() {
+        let mut collected = None;
+        for slice in &of.slices {
+            let told: Vec<jvm::Told<'_>> = jvm::told_by(&slice.samples, pod).collect();
+            let (Some(first), Some(last)) = (told.first(), told.last()) else { continue };
+            let under_load_ns = |at_ns: u64| so_far_ns + at_ns.saturating_sub(first.at_ns);
+            for sample in &told {
+                let Some(count) = sample.old_collections() else { continue };
+                let rose = collected.replace(count).is_some_and(|before| count > before);
+                let left = sample.heap_live_mib().filter(|_| rose);
+                let under_load_ns = under_load_ns(sample.at_ns);
+                points.extend(left.map(|mib| Point { under_load_ns, mib, life }));
+            }
+            so_far_ns = under_load_ns(last.at_ns) + BETWEEN_NS;
         }
-        let under_load_ns = |at_ns: u64| so_far_ns + at_ns.saturating_sub(first.at_ns);
-        for sample in &told {
-            let Some(count) = sample.old_collections() else { continue };
-            let rose = collected.replace(count).is_some_and(|before| count > before);
-            let left = sample.heap_live_mib().filter(|_| rose);
-            let under_load_ns = under_load_ns(sample.at_ns);
-            points.extend(left.map(|mib| Point { under_load_ns, mib, life }));
-        }
-        so_far_ns = under_load_ns(last.at_ns) + BETWEEN_NS;
-        cpu_before = last.cpu_s().unwrap_or(0.0);
-        before = Some(trial);
     }
     points
-}
-
-fn starts_anew(bring_up: BringUp, before: &TrialRecord, trial: &TrialRecord) -> bool {
-    match bring_up {
-        BringUp::Trial => true,
-        BringUp::Block | BringUp::Together => before.trial.block != trial.trial.block,
-        BringUp::Run => false,
-    }
 }
 
 fn trend(variant: &str, pod: &str, points: &[Point]) -> HeapTrend {

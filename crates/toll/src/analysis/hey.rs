@@ -8,15 +8,14 @@
 
 use toll_load::{Histogram, LoadReport};
 
-use super::counts::{ended, failed, of_every_request, seconds, share};
+use super::counts::{ended, failed, of_every_request, share};
 use super::findings::{HeySummary, Step};
-use crate::store::TrialRecord;
 
 /// Steps between the fastest and the slowest answer in the response time histogram.
 const STEPS: u64 = 10;
 const PERCENTS: [u8; 7] = [10, 25, 50, 75, 90, 95, 99];
 
-/// Of one load, or of several that were merged and took `total_s` seconds together.
+/// Of one load, or of several that were added up, which took `total_s` seconds together.
 pub fn summary(load: &LoadReport, total_s: f64) -> HeySummary {
     let (measured, latency) = (&load.measure, &load.measure.latency);
     let ended_in_phase = (measured.completed + failed(measured)) as f64;
@@ -34,13 +33,6 @@ pub fn summary(load: &LoadReport, total_s: f64) -> HeySummary {
         statuses: measured.statuses.iter().map(|(status, count)| (*status, *count)).collect(),
         errors: measured.errors.iter().map(|(kind, count)| (kind.name().into(), *count)).collect(),
     }
-}
-
-/// All valid trials of one variant as one load; the total is the sum of the trials'.
-pub fn of_trials(trials: &[&TrialRecord]) -> Option<HeySummary> {
-    let loads: Vec<LoadReport> = trials.iter().filter_map(|t| t.load.clone()).collect();
-    let total_s = loads.iter().map(|load| seconds(&load.measure)).sum();
-    LoadReport::merge(&loads).map(|merged| summary(&merged, total_s))
 }
 
 /// Upper marks, seconds, and how many answers lie above the mark before and not above it.

@@ -1,32 +1,33 @@
-//! What the JVMs of an application tell of themselves in the measured window, pod by pod, held against the
+//! What the JVMs of an application tell of themselves in their slices, pod by pod, held against the
 //! baseline. Reads the series of the Prometheus Java client; another JVM's endpoint that names them so will do.
 //!
-//! Counters are taken by their growth between the first and the last scrape of the window, over the time between
-//! these two; levels by the mean of all scrapes in it. CPU per request is not the JVM's word: it comes from the
+//! Counters are taken by their growth between the first and the last scrape of each slice, over the time between
+//! these two, added up; levels by the mean of all scrapes. CPU per request is not the JVM's word: it comes from the
 //! pod's cgroup, as everywhere (METHOD.md rule 5).
 
 use std::collections::BTreeMap;
 
-use toll_lab::{PodMetrics, Reading};
+use toll_lab::{Reading, Sample};
 
-use super::accounts::{self, measured_window};
+use super::accounts;
 use super::effects::{self, measured};
 use super::findings::{JvmRow, JvmUse};
 use super::summary::Arms;
-use crate::store::TrialRecord;
+use super::tally::{Slice, Tally};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// One a JVM, in the order of the samples. `arms` has the baseline first; `cores` are those of the machine.
 pub fn rows(arms: &[Arms<'_>], cores: Option<usize>) -> Vec<JvmRow> {
     let row = |pod: &String| JvmRow { pod: pod.clone(), uses: uses(arms, pod, cores) };
-    pods(arms.iter().flat_map(|(_, trials)| trials.iter().copied())).iter().map(row).collect()
+    let samples = arms.iter().flat_map(|(_, tallies)| tallies).flat_map(|tally| tally.samples());
+    pods(samples).iter().map(row).collect()
 }
 
 /// Pods that told of a JVM.
-pub fn pods<'a>(trials: impl Iterator<Item = &'a TrialRecord>) -> Vec<String> {
+pub fn pods<'a>(samples: impl Iterator<Item = &'a Sample>) -> Vec<String> {
     let mut pods: Vec<String> = Vec::new();
-    for metrics in trials.flat_map(all_metrics) {
+    for metrics in samples.flat_map(|sample| &sample.metrics) {
         let Reading::Value(series) = &metrics.series else { continue };
         let is_jvm = series.keys().any(|key| key.starts_with("jvm_"));
         if is_jvm && !pods.contains(&metrics.pod) {
@@ -36,21 +37,17 @@ pub fn pods<'a>(trials: impl Iterator<Item = &'a TrialRecord>) -> Vec<String> {
     pods
 }
 
-fn all_metrics(trial: &TrialRecord) -> impl Iterator<Item = &PodMetrics> {
-    trial.samples.iter().flat_map(|marked| &marked.sample.metrics)
-}
-
 fn uses(arms: &[Arms<'_>], pod: &str, cores: Option<usize>) -> Vec<JvmUse> {
     let Some(((_, baseline), others)) = arms.split_first() else { return vec![] };
-    let of = |(variant, trials): &Arms<'_>, against: Option<&[&TrialRecord]>| JvmUse {
+    let of = |(variant, tallies): &Arms<'_>, against: Option<&[&Tally<'_>]>| JvmUse {
         variant: (*variant).into(),
-        cpu_load: measured(trials, against, |t| cpu_load(t, pod, cores)),
-        cpu_per_request_us: measured(trials, against, |t| cpu_per_request_us(t, pod)),
-        heap_used_mib: measured(trials, against, |t| heap_used_mib(t, pod)),
-        heap_live_mib: measured(trials, against, |t| window(t, pod).last()?.heap_live_mib()),
-        gc_share: measured(trials, against, |t| share_of_time(t, pod, GC_TIME)),
-        jit_share: measured(trials, against, |t| share_of_time(t, pod, JIT_TIME)),
-        threads: measured(trials, against, |t| {
+        cpu_load: measured(tallies, against, |t| cpu_load(t, pod, cores)),
+        cpu_per_request_us: measured(tallies, against, |t| cpu_per_request_us(t, pod)),
+        heap_used_mib: measured(tallies, against, |t| heap_used_mib(t, pod)),
+        heap_live_mib: measured(tallies, against, |t| told(t, pod).last()?.heap_live_mib()),
+        gc_share: measured(tallies, against, |t| share_of_time(t, pod, GC_TIME)),
+        jit_share: measured(tallies, against, |t| share_of_time(t, pod, JIT_TIME)),
+        threads: measured(tallies, against, |t| {
             mean(t, pod, |told| told.sum("jvm_threads_current"))
         }),
     };
@@ -63,37 +60,44 @@ const GC_TIME: &str = "jvm_gc_collection_seconds_sum";
 const JIT_TIME: &str = "jvm_compilation_time_seconds_total";
 
 /// CPU time of the process by that of all cores, 0..1.
-pub fn cpu_load(trial: &TrialRecord, pod: &str, cores: Option<usize>) -> Option<f64> {
+pub fn cpu_load(tally: &Tally<'_>, pod: &str, cores: Option<usize>) -> Option<f64> {
     let cores = cores.filter(|cores| *cores > 0)?;
-    share_of_time(trial, pod, CPU_TIME).map(|busy| busy / cores as f64)
+    share_of_time(tally, pod, CPU_TIME).map(|busy| busy / cores as f64)
 }
 
 /// CPU time of the pod per completed request by its cgroup, microseconds; `None` for one of a service with so many
 /// that they are one owner.
-pub fn cpu_per_request_us(trial: &TrialRecord, pod: &str) -> Option<f64> {
-    let is_there = window(trial, pod).next().is_some() && accounts::has_pod(trial, pod);
-    let cpu = || effects::cpu_per_request(trial, |owner| owner.pod() == Some(pod));
+pub fn cpu_per_request_us(tally: &Tally<'_>, pod: &str) -> Option<f64> {
+    let is_there = told(tally, pod).next().is_some() && accounts::has_pod(tally, pod);
+    let cpu = || effects::cpu_per_request(tally, |owner| owner.pod() == Some(pod));
     is_there.then(cpu).flatten()
 }
 
 /// Mean of the heap in use, MiB.
-pub fn heap_used_mib(trial: &TrialRecord, pod: &str) -> Option<f64> {
-    mean(trial, pod, |told| told.sum("jvm_memory_used_bytes{area=\"heap\"")).map(|b| b / MIB)
+pub fn heap_used_mib(tally: &Tally<'_>, pod: &str) -> Option<f64> {
+    mean(tally, pod, |told| told.sum("jvm_memory_used_bytes{area=\"heap\"")).map(|b| b / MIB)
 }
 
-fn mean(trial: &TrialRecord, pod: &str, level: impl Fn(&Told<'_>) -> Option<f64>) -> Option<f64> {
-    let levels: Vec<f64> = window(trial, pod).filter_map(|told| level(&told)).collect();
+fn mean(tally: &Tally<'_>, pod: &str, level: impl Fn(&Told<'_>) -> Option<f64>) -> Option<f64> {
+    let levels: Vec<f64> = told(tally, pod).filter_map(|told| level(&told)).collect();
     (!levels.is_empty()).then(|| levels.iter().sum::<f64>() / levels.len() as f64)
 }
 
-/// What a counter of seconds grew by, over the time in which it did.
-fn share_of_time(trial: &TrialRecord, pod: &str, counter: &str) -> Option<f64> {
-    let mut told = window(trial, pod);
-    let (first, last) = (told.next()?, told.last()?);
-    let grown = last.sum(counter)? - first.sum(counter)?;
-    let seconds = last.at_ns.saturating_sub(first.at_ns) as f64 / 1e9;
-    // A counter that fell is that of another process.
-    (seconds > 0.0 && grown >= 0.0).then(|| grown / seconds)
+/// What a counter of seconds grew by in the slices, over the time in which it did.
+fn share_of_time(tally: &Tally<'_>, pod: &str, counter: &str) -> Option<f64> {
+    let (mut grown, mut seconds) = (0.0, 0.0);
+    for slice in &tally.slices {
+        let mut told = told_in(slice, pod);
+        let Some((first, last)) = told.next().and_then(|first| Some((first, told.last()?))) else {
+            continue;
+        };
+        let (before, after) = (first.sum(counter)?, last.sum(counter)?);
+        // A counter that fell is that of another process.
+        (after >= before).then_some(())?;
+        grown += after - before;
+        seconds += last.at_ns.saturating_sub(first.at_ns) as f64 / 1e9;
+    }
+    (seconds > 0.0).then(|| grown / seconds)
 }
 
 /// What the JVM of a pod told at one instant.
@@ -103,10 +107,18 @@ pub struct Told<'a> {
     series: &'a BTreeMap<String, f64>,
 }
 
-/// What a pod's endpoint told in the measured window, in order; times without an answer are left out.
-pub fn window<'a>(trial: &'a TrialRecord, pod: &'a str) -> impl Iterator<Item = Told<'a>> {
-    let samples = measured_window(&trial.samples).unwrap_or_default();
-    let of_pod = samples.iter().flat_map(|s| &s.sample.metrics).filter(move |m| m.pod == pod);
+/// What a pod's endpoint told, slice after slice; times without an answer are left out.
+fn told<'a>(tally: &'a Tally<'_>, pod: &'a str) -> impl Iterator<Item = Told<'a>> {
+    tally.slices.iter().flat_map(move |slice| told_in(slice, pod))
+}
+
+fn told_in<'a>(slice: &'a Slice<'_>, pod: &'a str) -> impl Iterator<Item = Told<'a>> {
+    told_by(&slice.samples, pod)
+}
+
+/// What a pod's endpoint told, in order.
+pub fn told_by<'a>(samples: &'a [Sample], pod: &'a str) -> impl Iterator<Item = Told<'a>> {
+    let of_pod = samples.iter().flat_map(|s| &s.metrics).filter(move |m| m.pod == pod);
     of_pod.filter_map(|metrics| match &metrics.series {
         Reading::Value(series) => Some(Told { at_ns: metrics.at_ns, series }),
         Reading::Missing(_) => None,
@@ -114,11 +126,6 @@ pub fn window<'a>(trial: &'a TrialRecord, pod: &'a str) -> impl Iterator<Item = 
 }
 
 impl Told<'_> {
-    /// CPU time since the process began, seconds.
-    pub fn cpu_s(&self) -> Option<f64> {
-        self.sum(CPU_TIME)
-    }
-
     /// Heap in use after the last collection of each pool, MiB. A pool of old objects that was never collected
     /// stands at zero: then it is not known.
     pub fn heap_live_mib(&self) -> Option<f64> {

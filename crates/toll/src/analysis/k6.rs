@@ -14,7 +14,6 @@ use toll_load::{Histogram, LoadModel, LoadReport, PhaseReport, Profile};
 
 use super::counts::{ended, failed, of_every_request, refused, seconds, share};
 use super::findings::{K6Summary, K6Trend};
-use crate::store::TrialRecord;
 
 /// Clients of a closed loop; zeros without one.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,20 +28,14 @@ struct Clients {
 /// Of one load.
 pub fn summary(load: &LoadReport, model: &LoadModel) -> K6Summary {
     let length_s = seconds(&load.measure);
-    sum_up(&load.measure, length_s, Clients::of(&[load], model, length_s))
+    sum_up(&load.measure, Clients::of(&load.measure, model, length_s))
 }
 
-/// All valid trials of one variant as one load; the rates are by the sum of the trials' lengths.
-pub fn of_trials(trials: &[&TrialRecord], model: &LoadModel) -> Option<K6Summary> {
-    let loads: Vec<LoadReport> = trials.iter().filter_map(|t| t.load.clone()).collect();
-    let merged = LoadReport::merge(&loads)?;
-    let total_s = loads.iter().map(|load| seconds(&load.measure)).sum();
-    // Merging is for engines side by side: it adds their clients. Trials follow each other.
-    let one_after_the_other: Vec<&LoadReport> = loads.iter().collect();
-    let clients = Clients::of(&one_after_the_other, model, seconds(&loads.last()?.measure));
-    let summed = sum_up(&merged.measure, total_s, clients);
+/// Of slices that follow each other, `slice_s` seconds each, as one load.
+pub fn of_slices(load: &LoadReport, model: &LoadModel, slice_s: f64) -> K6Summary {
+    let summed = sum_up(&load.measure, Clients::of(&load.measure, model, slice_s));
     let interrupted = interrupted(&summed, model);
-    Some(K6Summary { interrupted, ..summed })
+    K6Summary { interrupted, ..summed }
 }
 
 /// What is left of the requests when each iteration has its own, counted as whole iterations.
@@ -53,19 +46,20 @@ fn interrupted(summed: &K6Summary, model: &LoadModel) -> Option<u64> {
 }
 
 impl Clients {
-    fn of(loads: &[&LoadReport], model: &LoadModel, length_s: f64) -> Self {
+    fn of(measured: &PhaseReport, model: &LoadModel, length_s: f64) -> Self {
         let LoadModel::Closed { clients, .. } = model else { return Self::default() };
-        let seen = || loads.iter().map(|load| load.measure.clients);
+        let (fewest, most) = measured.clients;
         Self {
             last: value_at(clients, length_s).round() as u64,
-            fewest: seen().map(|(fewest, _)| fewest).min().unwrap_or(0),
-            most: seen().map(|(_, most)| most).max().unwrap_or(0),
+            fewest,
+            most,
             planned: clients.highest().round() as u64,
         }
     }
 }
 
-fn sum_up(measured: &PhaseReport, total_s: f64, clients: Clients) -> K6Summary {
+fn sum_up(measured: &PhaseReport, clients: Clients) -> K6Summary {
+    let total_s = seconds(measured);
     let requests_per_s = share((measured.completed + failed(measured)) as f64, total_s);
     let (iterations, iterations_per_s) = match measured.iterations.count() {
         0 => (ended(measured), requests_per_s),

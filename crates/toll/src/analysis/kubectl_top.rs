@@ -1,61 +1,61 @@
 //! What `kubectl top pods` would add up to. A view (METHOD.md rule 5): nothing is computed from it.
 //!
 //! metrics-server averages each pod's CPU, its sidecar's with it, over about 15 s, and `kubectl top` rounds every pod
-//! up to a whole thousandth of a core: ninety idle pods show as 90m. Readings are each 15 s of the measured window, or
-//! the window itself when it is shorter.
+//! up to a whole thousandth of a core: ninety idle pods show as 90m. Slices are shorter than that: each is a reading,
+//! and a long one has a reading every 15 s.
 
 use std::collections::HashMap;
 
 use toll_lab::{Component, ComponentSample, Reading, Sample};
 
-use super::accounts::{Owner, measured_window};
-use super::effects::{mean_of, of_arm};
-use super::findings::{LoadFindings, TopTotal};
+use super::accounts::Owner;
+use super::effects::mean_observed;
+use super::findings::TopTotal;
 use super::resources::boundaries;
-use crate::store::TrialRecord;
+use super::summary::Arms;
+use super::tally::Tally;
 
 /// How often metrics-server looks.
 const REFRESH_NS: u64 = 15_000_000_000;
 
-/// One a variant of the load whose counters could be read. `valid` are the trials as stored, pod by pod.
-pub fn totals(load: &LoadFindings, valid: &[&TrialRecord]) -> Vec<TopTotal> {
-    let of_load: Vec<&TrialRecord> =
-        valid.iter().copied().filter(|t| t.trial.load == load.name).collect();
-    let total = |variant: &str| {
-        let trials: Vec<Top> = of_arm(&of_load, variant).filter_map(top).collect();
-        let mean = |of: fn(&Top) -> f64| mean_of(&trials.iter().map(of).collect::<Vec<_>>());
+/// One a variant of `arms` whose counters could be read. Single pods are those of the slices as stored.
+pub fn totals(arms: &[Arms<'_>]) -> Vec<TopTotal> {
+    let total = |(variant, tallies): &Arms<'_>| {
+        let mean = |of: fn(&Top) -> f64| mean_observed(tallies, |tally| Some(of(&top(tally)?)));
         Some(TopTotal {
-            variant: variant.into(),
-            pods: trials.last()?.pods,
+            variant: (*variant).into(),
+            pods: tallies.iter().rev().find_map(|tally| top(tally))?.pods,
             counted_millicores: mean(|top| top.counted)?,
             shown_millicores: mean(|top| top.shown)?,
         })
     };
-    load.variants.iter().filter_map(|of| total(&of.variant)).collect()
+    arms.iter().filter_map(total).collect()
 }
 
-/// One trial.
+/// One tally.
 struct Top {
     pods: usize,
     counted: f64,
     shown: f64,
 }
 
-fn top(trial: &TrialRecord) -> Option<Top> {
-    let samples: Vec<&Sample> =
-        measured_window(&trial.samples)?.iter().map(|marked| &marked.sample).collect();
-    let (first, last) = (samples.first()?, samples.last()?);
-    let whole = by_pod(first, last)?;
-    let ends = boundaries(&samples, REFRESH_NS);
-    let readings: Option<Vec<f64>> =
-        ends.windows(2).map(|pair| shown(samples[pair[0]], samples[pair[1]])).collect();
-    let readings = readings.filter(|readings| !readings.is_empty())?;
-    let window_ns = length_ns(first, last)?;
-    Some(Top {
-        pods: whole.len(),
-        counted: whole.values().sum::<u64>() as f64 / window_ns as f64 * 1e3,
-        shown: readings.iter().sum::<f64>() / readings.len() as f64,
-    })
+fn top(tally: &Tally<'_>) -> Option<Top> {
+    let (mut used_ns, mut window_ns, mut pods) = (0, 0, 0);
+    let mut readings: Vec<f64> = Vec::new();
+    for slice in &tally.slices {
+        let samples: Vec<&Sample> = slice.record.samples.iter().collect();
+        let (first, last) = (samples.first()?, samples.last()?);
+        let whole = by_pod(first, last)?;
+        pods = whole.len();
+        used_ns += whole.values().sum::<u64>();
+        window_ns += length_ns(first, last)?;
+        let ends = boundaries(&samples, REFRESH_NS);
+        for pair in ends.windows(2) {
+            readings.push(shown(samples[pair[0]], samples[pair[1]])?);
+        }
+    }
+    let shown = readings.iter().sum::<f64>() / readings.len() as f64;
+    Some(Top { pods, counted: used_ns as f64 / window_ns as f64 * 1e3, shown })
 }
 
 /// Thousandths of a core between two samples, each pod rounded up.

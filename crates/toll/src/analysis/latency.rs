@@ -1,5 +1,5 @@
-//! Latency figures of trials, and the merged curve over blocks. Percentiles come from merged histograms and
-//! are never averaged within a variant's curve (METHOD.md rule 3).
+//! The curve of latencies over rounds. Percentiles come from merged histograms and are never averaged (METHOD.md
+//! rule 3).
 
 use toll_load::Histogram;
 
@@ -13,31 +13,31 @@ const QUANTILES: [f64; 19] = [
     0.9995, 0.9999,
 ];
 
-/// The curve of all blocks together, with the lowest and the highest block at each quantile.
-pub fn curve(blocks: &[&Histogram]) -> Vec<CurvePoint> {
-    let Some(merged) = merged(blocks) else { return vec![] };
+/// The curve of all rounds together, with the lowest and the highest round at each quantile.
+pub fn curve(rounds: &[&Histogram]) -> Vec<CurvePoint> {
+    let Some(merged) = merged(rounds) else { return vec![] };
     let samples = merged.count() as f64;
     QUANTILES
         .into_iter()
         .filter(|quantile| samples * (1.0 - quantile) >= SAMPLES_BEYOND)
         .map(|quantile| {
-            let by_block = || blocks.iter().map(|block| block.quantile_us(quantile));
+            let by_round = || rounds.iter().map(|round| round.quantile_us(quantile));
             CurvePoint {
                 quantile,
                 merged_us: merged.quantile_us(quantile),
-                low_us: by_block().fold(f64::INFINITY, f64::min),
-                high_us: by_block().fold(0.0, f64::max),
+                low_us: by_round().fold(f64::INFINITY, f64::min),
+                high_us: by_round().fold(0.0, f64::max),
             }
         })
         .collect()
 }
 
-/// All blocks as one; `None` without a block.
-pub fn merged(blocks: &[&Histogram]) -> Option<Histogram> {
-    let (first, rest) = blocks.split_first()?;
+/// All rounds as one; `None` without a round.
+pub fn merged(rounds: &[&Histogram]) -> Option<Histogram> {
+    let (first, rest) = rounds.split_first()?;
     let mut merged = (*first).clone();
-    for block in rest {
-        merged.merge(block);
+    for round in rest {
+        merged.merge(round);
     }
     Some(merged)
 }

@@ -1,14 +1,16 @@
 //! Turns what a run stored into [`Findings`]. Pure: the same run gives the same findings, byte for byte.
 //!
-//! The run is the unit (METHOD.md rule 3): every number of a trial is one observation, effects are paired
-//! within blocks and intervals come from the blocks. Nothing is rounded here.
+//! The start is the unit (METHOD.md rule 3): slices are added up to one tally for each arm, load and round, effects are
+//! had within rounds and intervals come from the rounds. Nothing is rounded here.
 
 mod accounts;
 mod attribution;
 pub mod capacity;
 mod caveats;
 pub mod counts;
+mod curve;
 mod effects;
+mod excuse;
 pub mod findings;
 #[cfg(test)]
 pub mod fixture;
@@ -31,36 +33,39 @@ mod spans;
 mod staircases;
 pub mod status;
 mod summary;
+mod tally;
 mod traversals;
 pub mod vegeta;
+mod verdicts;
 
-use crate::store::{RunRecord, TrialRecord};
+use std::collections::BTreeSet;
 
-use findings::{Findings, LoadFindings, View};
+use crate::plan::{Plan, PlannedLoad};
+use crate::store::RunRecord;
+
+use excuse::Excused;
+use findings::{Effect, Findings, LoadFindings, View};
+use tally::Tally;
 
 /// Version of `report.json`.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Level of every interval.
 const LEVEL: toll_stats::Level = toll_stats::Level::P95;
 
 /// All that a run found.
 pub fn findings(run: &RunRecord) -> Findings {
-    let settled = settled::settled(run);
-    let by_pod = valid(run);
-    let run = &groups::by_owner(run);
-    let valid = valid(run);
+    let counted = Counted::of(run, |_| true);
+    let valid: Vec<&Tally<'_>> = counted.tallies.iter().collect();
     let mut loads: Vec<LoadFindings> =
-        run.plan.loads.iter().map(|load| summary::load_findings(run, load, &valid)).collect();
-    for load in &mut loads {
-        load.top_totals = kubectl_top::totals(load, &by_pod);
-    }
+        study_loads(&run.plan).map(|load| summary::load_findings(run, load, &counted)).collect();
     loads.sort_by_key(|load| load.view != View::EqualRate);
-    let heap_trends = heap::trends(run, &valid);
+    let heap_trends = heap::trends(run);
     let span_costs = spans::costs(run, &valid);
     let proofs = summary::proofs(run);
     let sweep = scaling::Sweep::of(run, &valid);
     let seen = caveats::Seen {
+        counted: &counted,
         loads: &loads,
         heap_trends: &heap_trends,
         span_costs: &span_costs,
@@ -73,27 +78,70 @@ pub fn findings(run: &RunRecord) -> Findings {
         run: run.name.clone(),
         baseline: run.plan.baseline.clone(),
         variants: summary::variants(&run.plan),
-        warnings: caveats::caveats(run, &seen),
+        headline: run.plan.headline.clone(),
+        headline_load: run.plan.headline_load().map(|load| load.name.clone()),
+        extent: summary::extent(run, &counted),
+        caveats: caveats::caveats(run, &seen),
         loads,
-        knees: summary::knees(run),
+        capacities: summary::capacities(run),
+        curve: curve::curve(run, &valid),
         published: summary::published(&run.plan),
         proofs,
-        settled,
+        settled: settled::settled(run),
         scalings: sweep.as_ref().map_or_else(Vec::new, |s| scaling::scalings(&run.plan, s)),
         crossings: sweep.as_ref().map_or_else(Vec::new, |s| scaling::crossings(&run.plan, s)),
         staircases: staircases::staircases(run, &valid),
         service_times: service_times::service_times(run, &valid),
         span_costs,
         heap_trends,
-        trials: summary::trial_lines(run),
+        rounds: summary::round_lines(run, &counted.excused),
         manifest: summary::manifest(run),
     }
 }
 
-/// The trials that count: neither invalid nor of the rehearsal.
-fn valid(run: &RunRecord) -> Vec<&TrialRecord> {
-    let counts = |t: &&TrialRecord| t.trial.block > 0 && t.verdict.invalid.is_empty();
-    run.trials.iter().filter(counts).collect()
+/// The effects that get a verdict, as [`findings`] has them: cheap enough to be asked for after each round.
+pub fn headline(run: &RunRecord) -> Vec<Effect> {
+    let Some(load) = run.plan.headline_load() else { return vec![] };
+    let counted = Counted::of(run, |name| name == load.name);
+    let mut effects = summary::effects_under(run, load, &counted);
+    effects.retain(|effect| run.plan.headline.contains(&effect.metric));
+    effects
+}
+
+/// Whether these effects have intervals whose half-widths are at most this share of their figures, from enough rounds.
+pub fn is_sharp(effects: &[Effect], width: f64, least_rounds: usize) -> bool {
+    let is_narrow = |effect: &Effect| {
+        let ratio = effect.ratio;
+        ratio.rounds >= least_rounds && (ratio.high - ratio.low) / 2.0 <= width * ratio.value
+    };
+    !effects.is_empty() && effects.iter().all(is_narrow)
+}
+
+/// What counts of a run.
+struct Counted<'a> {
+    /// Without what was excused.
+    tallies: Vec<Tally<'a>>,
+    /// With it; absent when nothing was excused.
+    unexcused: Option<Vec<Tally<'a>>>,
+    excused: Excused,
+}
+
+impl<'a> Counted<'a> {
+    /// Of the loads that `keep` picks.
+    fn of(run: &'a RunRecord, keep: impl Fn(&str) -> bool) -> Self {
+        let excused = excuse::excused(run);
+        let some = !excused.cycles.is_empty();
+        Self {
+            tallies: tally::tallies(run, &excused.cycles, &keep),
+            unexcused: some.then(|| tally::tallies(run, &BTreeSet::new(), &keep)),
+            excused,
+        }
+    }
+}
+
+/// The loads of the study, without the points of the curve.
+fn study_loads(plan: &Plan) -> impl Iterator<Item = &PlannedLoad> {
+    plan.loads.iter().filter(|load| !load.is_of_curve())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! CPU and memory by pod, as `kubectl top pods` counts them: a sidecar's in its pod. A view (METHOD.md rule 5):
 //! nothing is computed from it.
 //!
-//! CPU is that of counters at the ends of the measured window, where metrics-server averages over a window of its
+//! CPU is that of counters at the ends of slices, where metrics-server averages over a window of its
 //! own. Memory is all that is charged to the pod; the working set of `kubectl top` leaves out file pages that
 //! were not used lately, which no reading tells apart here.
 
@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 use toll_lab::Deployment;
 
-use super::accounts::{self, CpuAccount, Owner};
+use super::accounts::{self, Owner};
 use super::effects::measured;
 use super::findings::{PodRow, PodUse};
 use super::groups::owner_of;
 use super::summary::Arms;
+use super::tally::Tally;
 use crate::plan::{Plan, PlannedLoad};
-use crate::store::TrialRecord;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -76,9 +76,8 @@ const IN_PODS_OF_OTHERS: [&str; 2] = ["sidecar", "sni_proxy"];
 /// Every pod that used something, with its role, in the order of the samples.
 fn pods(arms: &[Arms<'_>]) -> Vec<(String, &'static str)> {
     let mut pods: Vec<(String, &'static str)> = Vec::new();
-    let accounts =
-        arms.iter().flat_map(|(_, trials)| trials).filter_map(|t| CpuAccount::measured(t));
-    for (owner, _) in accounts.flat_map(|account| account.by_owner) {
+    let tallies = arms.iter().flat_map(|(_, tallies)| tallies);
+    for (owner, _) in tallies.flat_map(|tally| &tally.sums.cpu.by_owner) {
         let Some(pod) = owner.pod() else { continue };
         let is_guest = IN_PODS_OF_OTHERS.contains(&owner.role());
         if !is_guest && !pods.iter().any(|(known, _)| known == pod) {
@@ -90,22 +89,22 @@ fn pods(arms: &[Arms<'_>]) -> Vec<(String, &'static str)> {
 
 fn uses(arms: &[Arms<'_>], wanted: impl Fn(&Owner) -> bool) -> Vec<PodUse> {
     let Some(((_, baseline), others)) = arms.split_first() else { return vec![] };
-    let of = |(variant, trials): &Arms<'_>, against: Option<&[&TrialRecord]>| PodUse {
+    let of = |(variant, tallies): &Arms<'_>, against: Option<&[&Tally<'_>]>| PodUse {
         variant: (*variant).into(),
-        cpu_millicores: measured(trials, against, |t| cpu_millicores(t, &wanted)),
-        memory_mib: measured(trials, against, |t| memory_mib(t, &wanted)),
+        cpu_millicores: measured(tallies, against, |t| cpu_millicores(t, &wanted)),
+        memory_mib: measured(tallies, against, |t| memory_mib(t, &wanted)),
     };
     std::iter::once(of(&arms[0], None))
         .chain(others.iter().map(|arm| of(arm, Some(baseline))))
         .collect()
 }
 
-/// CPU in the measured window of the owners that `wanted` picks, thousandths of a core.
-pub fn cpu_millicores(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
-    CpuAccount::measured(trial)?.millicores(wanted)
+/// CPU in the slices of the owners that `wanted` picks, thousandths of a core.
+pub fn cpu_millicores(tally: &Tally<'_>, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
+    tally.sums.millicores(wanted)
 }
 
-/// Memory charged to the owners that `wanted` picks, the mean of the measured window, MiB.
-pub fn memory_mib(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
-    accounts::mean_charged(&trial.samples, wanted).map(|bytes| bytes / MIB)
+/// Memory charged to the owners that `wanted` picks, the mean over the slices, MiB.
+pub fn memory_mib(tally: &Tally<'_>, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
+    accounts::mean_charged(tally, wanted).map(|bytes| bytes / MIB)
 }

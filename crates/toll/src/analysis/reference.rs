@@ -7,8 +7,8 @@ use super::findings::{Derived, Estimate, Metric, RecomputedRow, ReferenceRow};
 use super::jvm;
 use super::merged::{self, Merged};
 use super::pods::{cpu_millicores, is_counted_in_total, memory_mib};
+use super::tally::Tally;
 use crate::plan::{PlannedReference, PublishedFigure, Recomputed};
-use crate::store::TrialRecord;
 
 /// Percentiles that a study can hold figures of.
 const PERCENTILES: [(&str, f64); 7] = [
@@ -40,55 +40,55 @@ fn percentile(figure: &str) -> Option<f64> {
     PERCENTILES.iter().find(|(known, _)| *known == name).map(|(_, quantile)| *quantile)
 }
 
-/// What a trial shows of the figure of that name, in the figure's unit; `None` for a name of another form, and for
-/// percentiles, which are those of all trials together.
-fn observe(trial: &TrialRecord, figure: &str, cores: Option<usize>) -> Option<f64> {
+/// What a tally shows of the figure of that name, in the figure's unit; `None` for a name of another form, and for
+/// percentiles, which are those of all rounds together.
+fn observe(tally: &Tally<'_>, figure: &str, cores: Option<usize>) -> Option<f64> {
     match figure.split_once('.') {
         None => match figure {
-            "throughput_per_s" => effects::throughput(trial),
-            "cpu_total_millicores" => cpu_millicores(trial, Owner::is_measured),
-            "memory_total_mib" => memory_total_mib(trial),
+            "throughput_per_s" => effects::throughput(tally),
+            "cpu_total_millicores" => cpu_millicores(tally, Owner::is_measured),
+            "memory_total_mib" => memory_total_mib(tally),
             _ => None,
         },
         Some(("latency_ms", "mean")) => {
-            effects::observe(trial, Metric::LatencyMean).map(|us| us / 1e3)
+            effects::observe(tally, Metric::LatencyMean).map(|us| us / 1e3)
         }
-        Some(("cpu_millicores", pod)) if has_pod(trial, pod) => {
-            cpu_millicores(trial, |owner| owner.pod() == Some(pod))
+        Some(("cpu_millicores", pod)) if has_pod(tally, pod) => {
+            cpu_millicores(tally, |owner| owner.pod() == Some(pod))
         }
-        Some(("memory_mib", pod)) if has_pod(trial, pod) => {
-            memory_mib(trial, |owner| owner.pod() == Some(pod))
+        Some(("memory_mib", pod)) if has_pod(tally, pod) => {
+            memory_mib(tally, |owner| owner.pod() == Some(pod))
         }
-        Some(("cpu_load_percent", pod)) => cpu_load_percent(trial, pod, cores),
-        Some(("heap_mib", pod)) => jvm::heap_used_mib(trial, pod),
+        Some(("cpu_load_percent", pod)) => cpu_load_percent(tally, pod, cores),
+        Some(("heap_mib", pod)) => jvm::heap_used_mib(tally, pod),
         _ => None,
     }
 }
 
-/// One row per published figure of this load. `trials_of` gives the valid trials of a variant.
+/// One row per published figure of this load. `tallies_of` gives the valid tallies of a variant.
 pub fn rows<'a>(
     reference: &PlannedReference,
     of: &OfLoad<'_>,
-    trials_of: impl Fn(&str) -> Vec<&'a TrialRecord>,
+    tallies_of: impl Fn(&str) -> Vec<&'a Tally<'a>>,
 ) -> Vec<ReferenceRow> {
     let figures: Vec<&PublishedFigure> =
         reference.figures.iter().filter(|figure| figure.load == of.load).collect();
-    figures.iter().map(|published| row(published, &figures, of, &trials_of)).collect()
+    figures.iter().map(|published| row(published, &figures, of, &tallies_of)).collect()
 }
 
 fn row<'a>(
     published: &PublishedFigure,
     all: &[&PublishedFigure],
     of: &OfLoad<'_>,
-    trials_of: impl Fn(&str) -> Vec<&'a TrialRecord>,
+    tallies_of: impl Fn(&str) -> Vec<&'a Tally<'a>>,
 ) -> ReferenceRow {
-    let (baseline, trials) = (trials_of(of.baseline), trials_of(&published.variant));
+    let (baseline, tallies) = (tallies_of(of.baseline), tallies_of(&published.variant));
     let is_baseline = published.variant == of.baseline;
     let published_baseline = all
         .iter()
         .find(|other| other.variant == of.baseline && other.figure == published.figure)
         .filter(|_| !is_baseline);
-    let arms = Pair { baseline: &baseline, variant: &trials };
+    let arms = Pair { baseline: &baseline, variant: &tallies };
     ReferenceRow {
         variant: published.variant.clone(),
         figure: published.figure.clone(),
@@ -103,11 +103,11 @@ fn row<'a>(
 pub fn recomputed<'a>(
     reference: &PlannedReference,
     of: &OfLoad<'_>,
-    trials_of: impl Fn(&str) -> Vec<&'a TrialRecord>,
+    tallies_of: impl Fn(&str) -> Vec<&'a Tally<'a>>,
 ) -> Vec<RecomputedRow> {
     recomputed_of(reference, of.load, |figure| {
-        let against = trials_of(figure.against.as_deref().unwrap_or(of.baseline));
-        derive(figure, of.cores, &against, &trials_of(&figure.variant))
+        let against = tallies_of(figure.against.as_deref().unwrap_or(of.baseline));
+        derive(figure, of.cores, &against, &tallies_of(&figure.variant))
     })
 }
 
@@ -133,7 +133,7 @@ pub fn recomputed_of(
 }
 
 /// Of what a figure is the change, where that can be had of a staircase as a whole: the mean of its steps' ratios.
-pub fn changes_over_steps(derived: Derived) -> Option<fn(&TrialRecord) -> Option<f64>> {
+pub fn changes_over_steps(derived: Derived) -> Option<fn(&Tally<'_>) -> Option<f64>> {
     match derived {
         Derived::ThroughputChange => Some(effects::throughput),
         Derived::LatencyMeanChange => Some(|t| effects::observe(t, Metric::LatencyMean)),
@@ -147,8 +147,8 @@ pub fn changes_over_steps(derived: Derived) -> Option<fn(&TrialRecord) -> Option
 fn derive(
     figure: &Recomputed,
     cores: Option<usize>,
-    baseline: &[&TrialRecord],
-    variant: &[&TrialRecord],
+    baseline: &[&Tally<'_>],
+    variant: &[&Tally<'_>],
 ) -> Option<Estimate> {
     let arms = Pair { baseline, variant };
     let of_pod = |derive: &dyn Fn(&str) -> Option<Estimate>| figure.pod.as_deref().and_then(derive);
@@ -181,15 +181,15 @@ fn derive(
 
 /// Two arms under one load.
 struct Pair<'a> {
-    baseline: &'a [&'a TrialRecord],
-    variant: &'a [&'a TrialRecord],
+    baseline: &'a [&'a Tally<'a>],
+    variant: &'a [&'a Tally<'a>],
 }
 
 impl Pair<'_> {
     /// What the variant shows of the figure of that name, in its unit.
     fn measured(&self, figure: &str, cores: Option<usize>) -> Option<f64> {
         if let Some(quantile) = percentile(figure) {
-            let latency = Merged::of_trials(self.variant, merged::of_latency)?;
+            let latency = Merged::of_tallies(self.variant, merged::latency)?;
             return Some(latency.quantile(quantile).all / 1e3);
         }
         let measured = effects::mean_observed(self.variant, |t| observe(t, figure, cores));
@@ -200,7 +200,7 @@ impl Pair<'_> {
         if let Some(quantile) = percentile(figure) {
             return Versus::new(self.baseline, self.variant).percentile_ratio(quantile);
         }
-        let observe = |t: &TrialRecord| observe(t, figure, cores);
+        let observe = |t: &Tally<'_>| observe(t, figure, cores);
         Paired::observing(self.baseline, self.variant, observe).ratio_estimate()
     }
 
@@ -210,12 +210,12 @@ impl Pair<'_> {
     }
 
     /// Change by the ratio of the arms, per cent.
-    fn change(&self, observe: impl Fn(&TrialRecord) -> Option<f64>) -> Option<Estimate> {
+    fn change(&self, observe: impl Fn(&Tally<'_>) -> Option<f64>) -> Option<Estimate> {
         Paired::observing(self.baseline, self.variant, observe).ratio_estimate().map(in_percent)
     }
 
     /// Change in the figure's own unit.
-    fn difference(&self, observe: impl Fn(&TrialRecord) -> Option<f64>) -> Option<Estimate> {
+    fn difference(&self, observe: impl Fn(&Tally<'_>) -> Option<f64>) -> Option<Estimate> {
         Paired::observing(self.baseline, self.variant, observe).difference_estimate()
     }
 }
@@ -232,26 +232,26 @@ pub fn in_percent(ratio: Estimate) -> Estimate {
 }
 
 /// Anonymous memory of all groups, as in the table of resources: what of the page cache is whose is chance.
-fn memory_total_mib(trial: &TrialRecord) -> Option<f64> {
-    effects::observe(trial, Metric::Memory).map(|bytes| bytes / MIB)
+fn memory_total_mib(tally: &Tally<'_>) -> Option<f64> {
+    effects::observe(tally, Metric::Memory).map(|bytes| bytes / MIB)
 }
 
-fn cpu_load_percent(trial: &TrialRecord, pod: &str, cores: Option<usize>) -> Option<f64> {
-    jvm::cpu_load(trial, pod, cores).map(|share| share * 100.0)
+fn cpu_load_percent(tally: &Tally<'_>, pod: &str, cores: Option<usize>) -> Option<f64> {
+    jvm::cpu_load(tally, pod, cores).map(|share| share * 100.0)
 }
 
 /// CPU time of one pod by its cgroup; `None` for a pod that there is not.
-fn cpu_us_per_request(trial: &TrialRecord, pod: &str) -> Option<f64> {
-    let cpu = || effects::cpu_per_request(trial, |owner| owner.pod() == Some(pod));
-    has_pod(trial, pod).then(cpu).flatten()
+fn cpu_us_per_request(tally: &Tally<'_>, pod: &str) -> Option<f64> {
+    let cpu = || effects::cpu_per_request(tally, |owner| owner.pod() == Some(pod));
+    has_pod(tally, pod).then(cpu).flatten()
 }
 
-fn cpu_ms_per_request(trial: &TrialRecord) -> Option<f64> {
-    effects::cpu_per_request(trial, is_counted_in_total).map(|us| us / 1e3)
+fn cpu_ms_per_request(tally: &Tally<'_>) -> Option<f64> {
+    effects::cpu_per_request(tally, is_counted_in_total).map(|us| us / 1e3)
 }
 
 /// Requests under way by Little's law.
-fn under_way(trial: &TrialRecord) -> Option<f64> {
-    let mean_us = effects::observe(trial, Metric::LatencyMean)?;
-    effects::throughput(trial).map(|per_s| per_s * mean_us / 1e6)
+fn under_way(tally: &Tally<'_>) -> Option<f64> {
+    let mean_us = effects::observe(tally, Metric::LatencyMean)?;
+    effects::throughput(tally).map(|per_s| per_s * mean_us / 1e6)
 }

@@ -1,17 +1,19 @@
-//! CPU and memory by group of pods, over exactly the measured window: what a platform pays for.
+//! CPU and memory by group of pods, over exactly the slices: what a platform pays for.
 //!
-//! The mean of CPU comes from counters at the window's ends, its lowest and highest reading from counters at least a
-//! second apart; memory is anonymous memory in every sample, since page cache is charged to whoever touched it first.
+//! The mean of CPU comes from counters at the slices' ends, its lowest and highest reading from counters at least a
+//! second apart, or from whole slices where these are shorter; memory is anonymous memory in every sample, since page cache is charged to whoever touched it first.
 //! The total is that of one instant. A published study adds up the groups' own minima and maxima, which may belong to
 //! different instants: those sums stand beside it under their own name.
 
+use std::collections::BTreeMap;
+
 use toll_lab::{Component, Role, Sample};
 
-use super::accounts::{CpuAccount, Owner, measured_window, memory_of};
+use super::accounts::{CpuAccount, Owner, memory_of};
 use super::effects::mean_of;
 use super::findings::{Estimate, ResourceGroup, ResourceRow, ResourceUse, Spread};
 use super::summary::Arms;
-use crate::store::TrialRecord;
+use super::tally::Tally;
 
 const MIB: f64 = 1024.0 * 1024.0;
 /// CPU is not read over less: the clocks of many components are not read at one instant.
@@ -27,7 +29,7 @@ const GROUPS: [ResourceGroup; 4] = [
 /// One row a group that any variant has, the control plane where there is a mesh, then the sums. `arms` has the
 /// baseline first.
 pub fn rows(arms: &[Arms<'_>]) -> Vec<ResourceRow> {
-    let arms: Vec<&Arms<'_>> = arms.iter().filter(|(_, trials)| !trials.is_empty()).collect();
+    let arms: Vec<&Arms<'_>> = arms.iter().filter(|(_, tallies)| !tallies.is_empty()).collect();
     let row = |group: ResourceGroup| ResourceRow {
         group,
         uses: arms.iter().map(|arm| use_of(arm, |owner| group_of(owner) == Some(group))).collect(),
@@ -56,9 +58,9 @@ fn group_of(owner: &Owner) -> Option<ResourceGroup> {
     }
 }
 
-fn is_meshed((_, trials): &Arms<'_>) -> bool {
-    let samples = trials.iter().filter_map(|trial| trial.samples.last());
-    let mut roles = samples.flat_map(|s| &s.sample.components).map(|c| c.component.role);
+fn is_meshed((_, tallies): &Arms<'_>) -> bool {
+    let samples = tallies.iter().filter_map(|tally| tally.samples().next());
+    let mut roles = samples.flat_map(|s| &s.components).map(|c| c.component.role);
     roles.any(|role| matches!(role, Role::Sidecar | Role::NodeProxy | Role::Waypoint))
 }
 
@@ -66,62 +68,61 @@ fn is_there(row: &ResourceRow) -> bool {
     row.uses.iter().any(|of| of.cpu_millicores.is_some() || of.memory_mib.is_some())
 }
 
-fn use_of((variant, trials): &Arms<'_>, wanted: impl Fn(&Owner) -> bool) -> ResourceUse {
-    let of_all = |levels: &dyn Fn(&TrialRecord) -> Option<Levels>| {
-        spread(&trials.iter().filter_map(|trial| levels(trial)).collect::<Vec<_>>())
+fn use_of((variant, tallies): &Arms<'_>, wanted: impl Fn(&Owner) -> bool) -> ResourceUse {
+    let of_all = |levels: &dyn Fn(&Tally<'_>) -> Option<Levels>| {
+        spread(&tallies.iter().filter_map(|tally| levels(tally)).collect::<Vec<_>>())
     };
     ResourceUse {
         variant: (*variant).into(),
-        cpu_millicores: of_all(&|trial| cpu(trial, &wanted)),
-        memory_mib: of_all(&|trial| memory(trial, &wanted)),
+        cpu_millicores: of_all(&|tally| cpu(tally, &wanted)),
+        memory_mib: of_all(&|tally| memory(tally, &wanted)),
     }
 }
 
-/// What was read in one trial.
+/// What was read in one tally.
 struct Levels {
+    round: usize,
     min: f64,
     max: f64,
     mean: f64,
 }
 
 impl Levels {
-    fn of(readings: &[f64], mean: f64) -> Option<Self> {
+    fn of(round: usize, readings: &[f64], mean: f64) -> Option<Self> {
         let min = readings.iter().copied().reduce(f64::min)?;
         let max = readings.iter().copied().reduce(f64::max)?;
-        Some(Self { min, max, mean })
+        Some(Self { round, min, max, mean })
     }
 }
 
-fn spread(trials: &[Levels]) -> Option<Spread> {
-    let mean = mean_of(&trials.iter().map(|levels| levels.mean).collect::<Vec<_>>())?;
-    let min = trials.iter().map(|levels| levels.min).reduce(f64::min)?;
-    let max = trials.iter().map(|levels| levels.max).reduce(f64::max)?;
+fn spread(tallies: &[Levels]) -> Option<Spread> {
+    let mut rounds: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    tallies.iter().for_each(|levels| rounds.entry(levels.round).or_default().push(levels.mean));
+    let means = rounds.values().map(|arms| arms.iter().sum::<f64>() / arms.len() as f64);
+    let mean = mean_of(&means.collect::<Vec<_>>())?;
+    let min = tallies.iter().map(|levels| levels.min).reduce(f64::min)?;
+    let max = tallies.iter().map(|levels| levels.max).reduce(f64::max)?;
     Some(Spread { min, max, mean })
 }
 
-fn cpu(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> Option<Levels> {
-    let whole = CpuAccount::measured(trial)?;
-    whole.has(&wanted).then_some(())?;
-    let samples = window(trial)?;
-    let ends = boundaries(&samples, LEAST_INTERVAL_NS);
-    let readings = ends
-        .windows(2)
-        .filter_map(|pair| CpuAccount::of(samples[pair[0]], samples[pair[1]]).millicores(&wanted));
-    Levels::of(&readings.collect::<Vec<_>>(), whole.millicores(&wanted)?)
+fn cpu(tally: &Tally<'_>, wanted: impl Fn(&Owner) -> bool) -> Option<Levels> {
+    tally.sums.cpu.has(&wanted).then_some(())?;
+    let readings = tally.slices.iter().flat_map(|slice| {
+        let samples: Vec<&Sample> = slice.samples.iter().collect();
+        let ends = boundaries(&samples, LEAST_INTERVAL_NS);
+        let used =
+            |pair: &[usize]| CpuAccount::of(samples[pair[0]], samples[pair[1]]).millicores(&wanted);
+        ends.windows(2).filter_map(used).collect::<Vec<_>>()
+    });
+    let readings: Vec<f64> = readings.collect();
+    Levels::of(tally.round, &readings, tally.sums.cpu.millicores(&wanted)?)
 }
 
-fn memory(trial: &TrialRecord, wanted: impl Fn(&Owner) -> bool) -> Option<Levels> {
-    let samples = window(trial)?;
-    let readings: Vec<f64> = samples
-        .iter()
-        .filter_map(|sample| memory_of(sample, &wanted))
-        .map(|bytes| bytes / MIB)
-        .collect();
-    Levels::of(&readings, readings.iter().sum::<f64>() / readings.len() as f64)
-}
-
-fn window(trial: &TrialRecord) -> Option<Vec<&Sample>> {
-    Some(measured_window(&trial.samples)?.iter().map(|marked| &marked.sample).collect())
+fn memory(tally: &Tally<'_>, wanted: impl Fn(&Owner) -> bool) -> Option<Levels> {
+    let bytes = tally.samples().filter_map(|sample| memory_of(sample, &wanted));
+    let readings: Vec<f64> = bytes.map(|bytes| bytes / MIB).collect();
+    let mean = readings.iter().sum::<f64>() / readings.len() as f64;
+    Levels::of(tally.round, &readings, mean)
 }
 
 /// Places of samples at least so far apart, from the first to the last; what is left at the end is part of the last

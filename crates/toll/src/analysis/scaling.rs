@@ -1,8 +1,8 @@
 //! Turns the cells of a sweep into what a variant costs by pods and rate: fixed + per pod x pods + per request x rate,
 //! and into the number of pods at which two variants cost the same.
 //!
-//! Least squares through the trials of all blocks. Trials of a block are no independent witnesses (they share its
-//! hour, and those of one size a bring-up), so the intervals are the wider of the textbook's and of the blocks'
+//! Least squares through the rounds. Cells of a round are no independent witnesses (they share its hour, and those of
+//! one size a start), so the intervals are the wider of the textbook's and of the rounds'
 //! (`toll_stats::regression`). Scatter is taken for the same at all sizes; where it grows with the size, an interval
 //! is too wide at the small ones and too narrow at the large ones.
 //!
@@ -31,7 +31,7 @@ pub const QUANTITIES: [ScaledQuantity; 4] = [
 /// Sizes that a plane is fitted to when the largest is held out: two would fit any line.
 const LEAST_SIZES: usize = 3;
 
-/// One for each quantity and variant that has enough trials.
+/// One for each quantity and variant that has enough of them.
 pub fn scalings(plan: &Plan, sweep: &Sweep<'_>) -> Vec<Scaling> {
     let of =
         |quantity| plan.ready().filter_map(move |(variant, _)| scaling(sweep, variant, quantity));
@@ -105,18 +105,18 @@ pub fn crossings(plan: &Plan, sweep: &Sweep<'_>) -> Vec<Crossing> {
         .collect()
 }
 
-/// The sizes at which a difference may be zero by the blocks of that size and rate alone. A line through all sizes is
-/// surer of each than its own trials are, and wrong where it is none.
+/// The sizes at which a difference may be zero by the rounds of that size and rate alone. A line through all sizes is
+/// surer of each than its own rounds are, and wrong where it is none.
 fn alike(sweep: &Sweep<'_>, difference: &Series, rate_per_s: f64) -> Vec<usize> {
     let may_be_zero = |at: usize| {
         let measured = effects::mean_of(&difference.of_cell(at));
-        measured.is_some_and(|d| d.blocks > 1 && d.low <= 0.0 && d.high >= 0.0)
+        measured.is_some_and(|d| d.rounds > 1 && d.low <= 0.0 && d.high >= 0.0)
     };
     let of_rate = sweep.cells.iter().enumerate().filter(|(_, c)| c.rate_per_s == rate_per_s);
     of_rate.filter(|(at, _)| may_be_zero(*at)).map(|(_, cell)| cell.pods).collect()
 }
 
-/// The zeros of the difference of two variants, which is taken within blocks, as every comparison is.
+/// The zeros of the difference of two variants, which is taken within rounds, as every comparison is.
 fn crossings_of(
     sweep: &Sweep<'_>,
     quantity: ScaledQuantity,

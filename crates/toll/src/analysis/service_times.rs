@@ -3,22 +3,23 @@
 //! At low rates cores, sockets and caches fall asleep between requests, and every variant answers slower. That is no
 //! cost of a mesh; what a variant adds to it by having more processes to wake is. Service time runs from the instant
 //! at which a request was sent, so the generator's own waking up is left out. Percentiles are those of merged
-//! histograms, intervals those of the jackknife over blocks.
+//! histograms, intervals those of the jackknife over rounds.
 
 use toll_lab::Deployment;
-use toll_load::{Histogram, PhaseReport};
 
-use super::effects::of_arm;
+use super::effects::of_variant;
 use super::findings::{Estimate, ServiceTimeCurve, ServiceTimes};
-use super::merged::Merged;
+use super::merged::{self, Merged};
+use super::study_loads;
+use super::tally::Tally;
 use crate::plan::{PlannedLoad, PlannedRequest, Release};
-use crate::store::{RunRecord, TrialRecord};
+use crate::store::RunRecord;
 
 /// Half of the answers took no longer.
 const MEDIAN: f64 = 0.5;
 
 /// One for each size of the application that had open loads of two rates at the least and ask the same.
-pub fn service_times(run: &RunRecord, valid: &[&TrialRecord]) -> Vec<ServiceTimes> {
+pub fn service_times(run: &RunRecord, valid: &[&Tally<'_>]) -> Vec<ServiceTimes> {
     let mut sizes: Vec<(Size<'_>, Vec<Load<'_>>)> = Vec::new();
     for load in open_loads(run, valid) {
         let size = Size::of(run, load.planned);
@@ -30,20 +31,20 @@ pub fn service_times(run: &RunRecord, valid: &[&TrialRecord]) -> Vec<ServiceTime
     sizes.iter_mut().filter_map(|(_, loads)| of_size(run, loads)).collect()
 }
 
-/// A load at a known rate, and its valid trials.
+/// A load at a known rate, and its valid tallies.
 struct Load<'a> {
     planned: &'a PlannedLoad,
     rate_per_s: f64,
-    trials: Vec<&'a TrialRecord>,
+    tallies: Vec<&'a Tally<'a>>,
 }
 
-fn open_loads<'a>(run: &'a RunRecord, valid: &[&'a TrialRecord]) -> Vec<Load<'a>> {
-    let knee_per_s = run.lowest_knee().map(|knee| knee.rate_per_s);
-    let open = run.plan.loads.iter().filter(|load| matches!(load.release, Release::Open { .. }));
+fn open_loads<'a>(run: &'a RunRecord, valid: &[&'a Tally<'a>]) -> Vec<Load<'a>> {
+    let capacity_per_s = run.lowest_capacity().map(|lowest| lowest.per_s);
+    let open = study_loads(&run.plan).filter(|load| matches!(load.release, Release::Open { .. }));
     let load = |planned: &'a PlannedLoad| {
-        let rate_per_s = planned.rate_per_s(knee_per_s)?;
-        let ran = valid.iter().copied().filter(|t| t.trial.load == planned.name);
-        Some(Load { planned, rate_per_s, trials: ran.collect() })
+        let rate_per_s = planned.rate_per_s(capacity_per_s)?;
+        let ran = valid.iter().copied().filter(|t| t.load == planned.name);
+        Some(Load { planned, rate_per_s, tallies: ran.collect() })
     };
     open.filter_map(load).collect()
 }
@@ -92,20 +93,21 @@ fn of_size(run: &RunRecord, loads: &mut [Load<'_>]) -> Option<ServiceTimes> {
 }
 
 fn point(load: &Load<'_>, variant: &str) -> Option<(String, f64, Estimate)> {
-    let median = Merged::of_trials(&load.of(variant), service_time)?.quantile(MEDIAN);
+    let median = Merged::of_tallies(&load.of(variant), merged::service_time)?.quantile(MEDIAN);
     Some((load.planned.name.clone(), load.rate_per_s, median.estimate()?))
 }
 
 impl<'a> Load<'a> {
-    fn of(&self, variant: &str) -> Vec<&'a TrialRecord> {
-        of_arm(&self.trials, variant).collect()
+    fn of(&self, variant: &str) -> Vec<&'a Tally<'a>> {
+        of_variant(&self.tallies, variant).collect()
     }
 }
 
 /// At the highest rate less at the lowest.
 fn fall(slowest: &Load<'_>, fastest: &Load<'_>, variant: &str) -> Option<Estimate> {
     let [slow, fast] = [slowest, fastest].map(|load| load.of(variant));
-    let [slow, fast] = Merged::of_arms([&slow, &fast], service_time)?.map(|m| m.quantile(MEDIAN));
+    let [slow, fast] =
+        Merged::of_arms([&slow, &fast], merged::service_time)?.map(|m| m.quantile(MEDIAN));
     fast.minus(&slow).estimate()
 }
 
@@ -117,12 +119,7 @@ fn own_fall(
 ) -> Option<Estimate> {
     let arms = [(slowest, variant), (fastest, variant), (slowest, baseline), (fastest, baseline)];
     let arms = arms.map(|(load, variant)| load.of(variant));
-    let merged = Merged::of_arms(arms.each_ref().map(Vec::as_slice), service_time)?;
+    let merged = Merged::of_arms(arms.each_ref().map(Vec::as_slice), merged::service_time)?;
     let [slow, fast, slow_baseline, fast_baseline] = merged.map(|m| m.quantile(MEDIAN));
     fast.minus(&slow).minus(&fast_baseline.minus(&slow_baseline)).estimate()
-}
-
-/// From the instant at which a request was sent.
-fn service_time(phase: &PhaseReport) -> &Histogram {
-    &phase.service_time
 }

@@ -1,11 +1,11 @@
 //! What tracing costs by the number of spans: a line through the effects of the loads that differ in spans.
 //!
-//! The effect on CPU per request (variant less baseline) of each load and block is set against the spans that a
-//! request leaves, and least squares draws one slope through all blocks, each on a level of its own. It is what a
-//! further span costs, its value at zero what tracing a request costs whatever its spans. A block that lost a load
-//! to an invalid trial counts for what its spread is worth. The block is the unit: the intervals are those of the
-//! jackknife over blocks, which are those of the blocks' own lines when none has lost a load. The same line through
-//! the baseline's second run against its first is the noise floor (METHOD.md rule 4).
+//! The effect on CPU per request (variant less the mean of the baseline's arms) of each load and round is set against
+//! the spans that a request leaves, and least squares draws one slope through all rounds, each on a level of its own. It
+//! is what a further span costs, its value at zero what tracing a request costs whatever its spans. A round that lost a
+//! load counts for what its spread is worth. The round is the unit: the intervals are those of the jackknife over
+//! rounds, which are those of the rounds' own lines when none has lost a load. The same line through the baseline's
+//! second arm against its first is a diagnostic.
 //!
 //! The loads may run at different rates. What a lower rate makes dearer in both arms alike (sleeping and waking
 //! up) falls out of the difference; what it makes dearer in the agent alone (an exporter that wakes up every so
@@ -19,15 +19,17 @@ use super::accounts::Owner;
 use super::effects::{self, Paired};
 use super::findings::{Estimate, SpanCosts, SpanPoint};
 use super::groups::owner_of;
-use crate::plan::{Arm, PlannedLoad, PlannedRequest, Release};
-use crate::store::{RunRecord, TrialRecord};
+use super::study_loads;
+use super::tally::Tally;
+use crate::plan::{PlannedLoad, PlannedRequest, Release};
+use crate::store::RunRecord;
 
 /// Numbers of spans that a line needs: two would fit any line.
 const LEAST_PLACES: usize = 3;
 
 /// For each variant but the baseline: all components together, then each service whose own spans vary.
-pub fn costs(run: &RunRecord, valid: &[&TrialRecord]) -> Vec<SpanCosts> {
-    let loads = comparable(&run.plan.loads);
+pub fn costs(run: &RunRecord, valid: &[&Tally<'_>]) -> Vec<SpanCosts> {
+    let loads = comparable(study_loads(&run.plan));
     let others = run.plan.ready().filter(|(name, _)| *name != run.plan.baseline);
     others
         .flat_map(|(variant, deployment)| {
@@ -40,10 +42,10 @@ pub fn costs(run: &RunRecord, valid: &[&TrialRecord]) -> Vec<SpanCosts> {
 }
 
 /// The loads that ask the same of the entry in the same way, but for spans; the first such set with enough of them.
-fn comparable(loads: &[PlannedLoad]) -> Vec<&PlannedLoad> {
+fn comparable<'a>(loads: impl Iterator<Item = &'a PlannedLoad>) -> Vec<&'a PlannedLoad> {
     let mut sets: Vec<Vec<&PlannedLoad>> = Vec::new();
     let released = |load: &&PlannedLoad| !matches!(load.release, Release::Users(_));
-    for load in loads.iter().filter(|load| !load.spans.is_empty()).filter(released) {
+    for load in loads.filter(|load| !load.spans.is_empty()).filter(released) {
         match sets.iter_mut().find(|set| asks_alike(set[0], load)) {
             Some(set) => set.push(load),
             None => sets.push(vec![load]),
@@ -79,7 +81,7 @@ struct Lines<'a> {
     baseline: &'a str,
     variant: &'a str,
     loads: &'a [&'a PlannedLoad],
-    valid: &'a [&'a TrialRecord],
+    valid: &'a [&'a Tally<'a>],
 }
 
 impl Lines<'_> {
@@ -106,12 +108,16 @@ impl Lines<'_> {
         spans: impl Fn(&PlannedLoad) -> u64,
         wanted: impl Fn(&Owner) -> bool,
     ) -> Option<SpanCosts> {
-        let variant = Arm { variant: self.variant.into(), again: false };
-        let again = Arm { variant: self.baseline.into(), again: true };
-        let mut effects = self.effects(&variant, &wanted);
+        let [first, again] = [false, true].map(|again| {
+            move |tally: &Tally<'_>| tally.arm.variant == self.baseline && tally.arm.again == again
+        });
+        let mut effects = self.effects(
+            |tally| tally.arm.variant == self.baseline,
+            |tally| tally.arm.variant == self.variant,
+            &wanted,
+        );
         effects.sort_by_key(|(load, _)| spans(load));
-        let blocks = by_block(&effects, &spans);
-        let floor = slope(&by_block(&self.effects(&again, &wanted), &spans));
+        let rounds = by_round(&effects, &spans);
         Some(SpanCosts {
             variant: self.variant.into(),
             of: of.into(),
@@ -119,70 +125,66 @@ impl Lines<'_> {
                 .iter()
                 .filter_map(|(load, paired)| self.point(load, spans(load), paired))
                 .collect(),
-            per_span_us: slope(&blocks)?,
-            per_request_us: over_blocks(&blocks, |line| line.intercept)?,
-            noise_floor_us: floor.filter(|slope| slope.blocks > 1).map(largest),
+            per_span_us: slope(&rounds)?,
+            per_request_us: over_rounds(&rounds, |line| line.intercept)?,
+            again_us: slope(&by_round(&self.effects(first, again, &wanted), &spans)),
         })
     }
 
-    /// What `arm` adds to the baseline's first run, load by load.
-    fn effects(&self, arm: &Arm, wanted: impl Fn(&Owner) -> bool) -> Vec<(&PlannedLoad, Paired)> {
-        let baseline = Arm { variant: self.baseline.into(), again: false };
+    /// What the tallies that `variant` picks add to those that `baseline` picks, load by load.
+    fn effects(
+        &self,
+        baseline: impl Fn(&Tally<'_>) -> bool,
+        variant: impl Fn(&Tally<'_>) -> bool,
+        wanted: impl Fn(&Owner) -> bool,
+    ) -> Vec<(&PlannedLoad, Paired)> {
         let paired = |load: &PlannedLoad| {
-            let [baseline, arm] = [&baseline, arm].map(|arm| self.trials(load, arm));
-            Paired::observing(&baseline, &arm, |t| effects::cpu_per_request(t, &wanted))
+            let of_load = || self.valid.iter().copied().filter(|tally| tally.load == load.name);
+            let baseline: Vec<&Tally<'_>> = of_load().filter(|tally| baseline(tally)).collect();
+            let variant: Vec<&Tally<'_>> = of_load().filter(|tally| variant(tally)).collect();
+            Paired::observing(&baseline, &variant, |t| effects::cpu_per_request(t, &wanted))
         };
         self.loads.iter().map(|load| (*load, paired(load))).collect()
     }
 
-    fn trials(&self, load: &PlannedLoad, arm: &Arm) -> Vec<&TrialRecord> {
-        let of_arm = |t: &&TrialRecord| t.trial.arm == *arm && t.trial.load == load.name;
-        self.valid.iter().copied().filter(of_arm).collect()
-    }
-
     fn point(&self, load: &PlannedLoad, spans: u64, paired: &Paired) -> Option<SpanPoint> {
-        let trials = self.trials(load, &Arm { variant: self.variant.into(), again: false });
-        let rate = effects::mean_observed(&trials, |t| t.verdict.rate_per_s);
+        let of_load = self.valid.iter().filter(|tally| tally.load == load.name);
+        let mut slices = of_load.flat_map(|tally| &tally.slices);
         Some(SpanPoint {
             load: load.name.clone(),
             spans,
-            rate_per_s: rate.map(|rate| rate.value),
+            rate_per_s: slices.find_map(|slice| slice.record.rate_per_s),
             effect_us: paired.difference_estimate()?,
         })
     }
 }
 
-/// Spans and effects of one block.
-type Block = Vec<(f64, f64)>;
+/// Spans and effects of one round.
+type Round = Vec<(f64, f64)>;
 
-/// The blocks with two loads at the least; none when no block has enough of them for a line.
-fn by_block(effects: &[(&PlannedLoad, Paired)], spans: impl Fn(&PlannedLoad) -> u64) -> Vec<Block> {
-    let mut by_block: BTreeMap<usize, Vec<(u64, f64)>> = BTreeMap::new();
+/// The rounds with two loads at the least; none when no round has enough of them for a line.
+fn by_round(effects: &[(&PlannedLoad, Paired)], spans: impl Fn(&PlannedLoad) -> u64) -> Vec<Round> {
+    let mut by_round: BTreeMap<usize, Vec<(u64, f64)>> = BTreeMap::new();
     for (load, paired) in effects {
-        for (block, effect) in paired.differences() {
-            by_block.entry(block).or_default().push((spans(load), effect));
+        for (round, effect) in paired.differences() {
+            by_round.entry(round).or_default().push((spans(load), effect));
         }
     }
-    if !by_block.values().any(|block| places(block.iter().map(|(spans, _)| *spans))) {
+    if !by_round.values().any(|round| places(round.iter().map(|(spans, _)| *spans))) {
         return Vec::new();
     }
-    let points = |block: Vec<(u64, f64)>| -> Block {
-        block.into_iter().map(|(spans, us)| (spans as f64, us)).collect()
+    let points = |round: Vec<(u64, f64)>| -> Round {
+        round.into_iter().map(|(spans, us)| (spans as f64, us)).collect()
     };
-    by_block.into_values().filter(|block| block.len() > 1).map(points).collect()
+    by_round.into_values().filter(|round| round.len() > 1).map(points).collect()
 }
 
-fn slope(blocks: &[Block]) -> Option<Estimate> {
-    over_blocks(blocks, |line| line.slope)
+fn slope(rounds: &[Round]) -> Option<Estimate> {
+    over_rounds(rounds, |line| line.slope)
 }
 
-fn over_blocks(blocks: &[Block], of: fn(&toll_stats::Line) -> f64) -> Option<Estimate> {
-    let blocks: Vec<&[(f64, f64)]> = blocks.iter().map(Vec::as_slice).collect();
+fn over_rounds(rounds: &[Round], of: fn(&toll_stats::Line) -> f64) -> Option<Estimate> {
+    let rounds: Vec<&[(f64, f64)]> = rounds.iter().map(Vec::as_slice).collect();
     let figure = |kept: &[&[(f64, f64)]]| toll_stats::common_line(kept).ok().map(|line| of(&line));
-    effects::mean_of(&toll_stats::pseudo_values(&blocks, figure)?)
-}
-
-/// The largest size that an interval leaves possible.
-fn largest(estimate: Estimate) -> f64 {
-    estimate.low.abs().max(estimate.high.abs())
+    effects::mean_of(&toll_stats::pseudo_values(&rounds, figure)?)
 }

@@ -1,79 +1,124 @@
-//! The parts of the findings: per load, per variant, per trial.
+//! The parts of the findings: per load, per variant, per round.
 
-use toll_lab::{AirlineDatabase, DatabaseServer, Deployment, Egress, Program, Spans};
-use toll_load::Stop;
+use std::collections::BTreeSet;
+
+use toll_lab::{AirlineDatabase, Claim, DatabaseServer, Deployment, Egress, Program, Proof, Spans};
+use toll_load::LoadReport;
 
 use super::accounts::{self, CpuAccount, Owner};
-use super::effects::{self, Judged, Versus};
+use super::counts::seconds;
+use super::effects::{self, Versus};
+use super::excuse::{CycleKey, Disturbance, Excused};
 use super::findings::*;
+use super::tally::{self, Tally};
+use super::verdicts::{Judged, with_verdicts};
 use super::{
-    attribution, hey, jvm, k6, latency, pods, reference, regime, resources, staircases, traversals,
-    vegeta,
+    Counted, attribution, hey, jvm, k6, kubectl_top, latency, merged, pods, reference, regime,
+    resources, staircases, traversals, vegeta,
 };
 use crate::plan::{
-    Arm, BringUp, Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedUsers, Release,
+    Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedUsers, Release, SliceLength, SliceOf,
     VariantState,
 };
-use crate::store::{Mark, RunRecord, TrialRecord};
+use crate::store::{ArmRecord, CapacityRecord, RoundRecord, RunRecord, SliceRecord};
 
 /// All that one load showed.
-pub fn load_findings(run: &RunRecord, load: &PlannedLoad, valid: &[&TrialRecord]) -> LoadFindings {
-    let trials = |variant: &str, again: bool| -> Vec<&TrialRecord> {
-        let arm = Arm { variant: variant.into(), again };
-        valid.iter().copied().filter(|t| t.trial.load == load.name && t.trial.arm == arm).collect()
+pub fn load_findings(run: &RunRecord, load: &PlannedLoad, counted: &Counted<'_>) -> LoadFindings {
+    let arms = arms_under(run, load, &counted.tallies);
+    let tallies_of = |variant: &str| {
+        let arm = arms.iter().find(|(name, _)| *name == variant);
+        arm.map(|(_, tallies)| tallies.clone()).unwrap_or_default()
     };
-    let baseline = run.plan.baseline.as_str();
-    let mut names: Vec<&str> = run.plan.ready().map(|(name, _)| name).collect();
-    names.sort_by_key(|name| *name != baseline);
-    let variants = names
-        .iter()
-        .map(|name| (*name, trials(name, false)))
-        .filter(|(_, trials)| !trials.is_empty())
-        .map(|(name, trials)| variant_load(run, load, name, &trials))
-        .collect();
-    let arms: Vec<Arms<'_>> = names.iter().map(|name| (*name, trials(name, false))).collect();
-    let floors = floors(run, load, &trials(baseline, false), &trials(baseline, true));
-    let of_load = reference::OfLoad { load: &load.name, baseline, cores: run.host.cores };
+    let of_load =
+        reference::OfLoad { load: &load.name, baseline: &run.plan.baseline, cores: run.host.cores };
+    let reference = run.plan.reference.as_ref();
+    let ran = arms.iter().filter(|(_, tallies)| !tallies.is_empty());
     LoadFindings {
         name: load.name.clone(),
         view: view(load),
         cell: load.cell.clone(),
-        between: between(run, &arms, &floors),
-        resources: resources::rows(&arms),
-        top_totals: vec![],
         describes: describe(run, load),
-        variants,
-        effects: load_effects(run, &arms, &floors),
+        variants: ran.map(|(name, tallies)| variant_load(run, load, name, tallies)).collect(),
+        effects: effects_under(run, load, counted),
+        again: again(run, load, &arms),
+        between: between(run, load, &arms),
         attribution: attribution::attribution(&arms),
         top_pods: pods::top(&run.plan, load, &arms),
+        resources: resources::rows(&arms),
+        top_totals: kubectl_top::totals(&arms),
         jvms: jvm::rows(&arms, run.host.cores),
         regimes: regime::regimes(run, load, &arms),
-        reference: run.plan.reference.as_ref().map_or_else(Vec::new, |published| {
-            reference::rows(published, &of_load, |variant| trials(variant, false))
-        }),
-        recomputed: run.plan.reference.as_ref().map_or_else(Vec::new, |published| {
-            reference::recomputed(published, &of_load, |variant| trials(variant, false))
+        reference: reference
+            .map_or_else(Vec::new, |published| reference::rows(published, &of_load, tallies_of)),
+        recomputed: reference.map_or_else(Vec::new, |published| {
+            reference::recomputed(published, &of_load, tallies_of)
         }),
     }
 }
 
-/// A variant and its valid trials under one load.
-pub type Arms<'a> = (&'a str, Vec<&'a TrialRecord>);
+/// A variant and its tallies under one load: of the baseline those of both arms.
+pub type Arms<'t> = (&'t str, Vec<&'t Tally<'t>>);
 
-/// What each variant changed against the baseline.
-fn load_effects(run: &RunRecord, arms: &[Arms<'_>], floors: &Floors) -> Vec<Effect> {
+/// Every variant that runs, the baseline first.
+fn arms_under<'t>(
+    run: &'t RunRecord,
+    load: &PlannedLoad,
+    tallies: &'t [Tally<'_>],
+) -> Vec<Arms<'t>> {
+    let of_load: Vec<&Tally<'_>> = tallies.iter().filter(|tally| tally.load == load.name).collect();
+    let mut names: Vec<&str> = run.plan.ready().map(|(name, _)| name).collect();
+    names.sort_by_key(|name| *name != run.plan.baseline);
+    names.iter().map(|name| (*name, effects::of_variant(&of_load, name).collect())).collect()
+}
+
+/// What each variant changed against the baseline: with verdicts where the load is the one that has them.
+pub fn effects_under(run: &RunRecord, load: &PlannedLoad, counted: &Counted<'_>) -> Vec<Effect> {
+    let found = judged(run, load, &counted.tallies);
+    let mut effects = match is_headline(run, load) {
+        true => with_verdicts(&run.plan, found),
+        false => without_verdicts(found),
+    };
+    let unexcused = counted.unexcused.as_ref().map(|tallies| judged(run, load, tallies));
+    for (effect, _) in unexcused.into_iter().flatten() {
+        let same = |e: &&mut Effect| e.variant == effect.variant && e.metric == effect.metric;
+        if let Some(known) = effects.iter_mut().find(same) {
+            known.unexcused_ratio = Some(effect.ratio);
+        }
+    }
+    effects
+}
+
+fn judged(run: &RunRecord, load: &PlannedLoad, tallies: &[Tally<'_>]) -> Vec<Judged> {
+    let arms = arms_under(run, load, tallies);
     let Some((baseline, others)) = arms.split_first() else { return vec![] };
-    others.iter().flat_map(|arm| held_against(run, baseline, arm, floors)).collect()
+    others.iter().flat_map(|arm| held_against(run, load, baseline, arm)).collect()
+}
+
+fn without_verdicts(judged: Vec<Judged>) -> Vec<Effect> {
+    judged.into_iter().map(|(effect, _)| effect).collect()
+}
+
+fn is_headline(run: &RunRecord, load: &PlannedLoad) -> bool {
+    run.plan.headline_load().is_some_and(|headline| headline.name == load.name)
+}
+
+/// The baseline's second arm against its first.
+fn again(run: &RunRecord, load: &PlannedLoad, arms: &[Arms<'_>]) -> Vec<Effect> {
+    let Some((_, baseline)) = arms.first() else { return vec![] };
+    let [first, second]: [Vec<&Tally<'_>>; 2] = [false, true]
+        .map(|again| baseline.iter().copied().filter(|t| t.arm.again == again).collect());
+    let Some(label) = second.first().map(|tally| tally.arm.label()) else { return vec![] };
+    without_verdicts(held_against(run, load, &(&run.plan.baseline, first), &(&label, second)))
 }
 
 /// What each variant but the baseline changed against those before it; where each variant of the study goes a step
 /// further than the last, against that one only.
-fn between(run: &RunRecord, arms: &[Arms<'_>], floors: &Floors) -> Vec<Effect> {
+fn between(run: &RunRecord, load: &PlannedLoad, arms: &[Arms<'_>]) -> Vec<Effect> {
     let arm = |variant: &str| arms.iter().find(|(name, _)| *name == variant);
     let of = |[earlier, variant]: [&str; 2]| -> Vec<Effect> {
         let Some((earlier, variant)) = arm(earlier).zip(arm(variant)) else { return vec![] };
         let against = Some(earlier.0.to_owned());
-        let effects = held_against(run, earlier, variant, floors);
+        let effects = without_verdicts(held_against(run, load, earlier, variant));
         effects.into_iter().map(|e| Effect { against: against.clone(), ..e }).collect()
     };
     let pairs = if goes_by_steps(&run.plan) {
@@ -91,20 +136,6 @@ fn all_pairs<'a>(arms: &[Arms<'a>]) -> Vec<[&'a str; 2]> {
         arms[..place].iter().map(move |(earlier, _)| [*earlier, variant]).collect::<Vec<_>>()
     };
     arms.iter().enumerate().flat_map(behind).collect()
-}
-
-/// Of each metric, the largest difference that the A/A pair leaves possible.
-type Floors = Vec<(Metric, Option<f64>)>;
-
-fn floors(
-    run: &RunRecord,
-    load: &PlannedLoad,
-    baseline: &[&TrialRecord],
-    again: &[&TrialRecord],
-) -> Floors {
-    let pair = Versus::new(baseline, again);
-    let metrics = effects::compared(view(load), is_of_data_planes(&run.plan, load));
-    metrics.map(|metric| (metric, pair.noise_floor(metric))).collect()
 }
 
 /// Whether the load is there to tell data planes apart, by what they cost alone: on a staircase of clients, and where
@@ -133,19 +164,27 @@ fn chooses_egress(plan: &Plan) -> bool {
 
 fn held_against(
     run: &RunRecord,
+    load: &PlannedLoad,
     (_, against): &Arms<'_>,
-    (variant, trials): &Arms<'_>,
-    floors: &Floors,
-) -> Vec<Effect> {
-    let versus = Versus::new(against, trials);
-    let effect = |(metric, floor): &(Metric, Option<f64>)| {
-        let judged = Judged { metric: *metric, floor: *floor, bound: run.plan.bound };
-        versus.effect(variant, judged)
-    };
-    floors.iter().filter_map(effect).collect()
+    (variant, tallies): &Arms<'_>,
+) -> Vec<Judged> {
+    let versus = Versus::new(against, tallies);
+    let metrics = metrics(run, load).into_iter();
+    metrics.filter_map(|metric| versus.effect(variant, metric)).collect()
 }
 
-fn view(load: &PlannedLoad) -> View {
+/// What is compared under a load: under the headline load whatever the study wants a verdict of, too.
+fn metrics(run: &RunRecord, load: &PlannedLoad) -> Vec<Metric> {
+    let mut metrics: Vec<Metric> =
+        effects::compared(view(load), is_of_data_planes(&run.plan, load)).collect();
+    let wanted = run.plan.headline.iter().filter(|_| is_headline(run, load));
+    let further: Vec<Metric> = wanted.filter(|metric| !metrics.contains(metric)).copied().collect();
+    metrics.extend(further);
+    metrics
+}
+
+/// Which of the views that never share a table.
+pub fn view(load: &PlannedLoad) -> View {
     match load.release {
         Release::Open { .. } => View::EqualRate,
         Release::Closed { .. } => View::FlatOut,
@@ -154,9 +193,9 @@ fn view(load: &PlannedLoad) -> View {
 }
 
 fn describe(run: &RunRecord, load: &PlannedLoad) -> String {
-    let length = match load.stop {
-        Stop::AfterSeconds(seconds) => format!("{seconds} s a trial"),
-        Stop::AfterRequests(count) => format!("{count} requests a trial"),
+    let length = match load.slice {
+        SliceLength::Seconds(_) => format!("slices of {:.2} s", load.slice_s(capacity_per_s(run))),
+        SliceLength::Requests(count) => format!("slices of {count} requests"),
     };
     match load.release {
         Release::Closed { connections } => {
@@ -170,7 +209,7 @@ fn describe(run: &RunRecord, load: &PlannedLoad) -> String {
     }
 }
 
-/// `84 of 320 virtual users (...): 4 requests at once, then 1 s of pause; 5 at first, all for 4 s, ... a trial`.
+/// `84 of 320 virtual users (...): 4 requests at once, then 1 s of pause; up in 1 s, all for 4 s, down in 0.5 s`.
 fn users_in_words(run: &RunRecord, users: &PlannedUsers) -> String {
     let PlannedUsers { ramp_s, hold_s, ramp_down_s, think_s, parallel, .. } = users;
     let requests = if *parallel == 1 { "request" } else { "requests at once" };
@@ -182,32 +221,32 @@ fn users_in_words(run: &RunRecord, users: &PlannedUsers) -> String {
 
 fn how_many(run: &RunRecord, users: &PlannedUsers) -> String {
     let all = users.users;
-    let Some(made_for) = users.made_for_knee_per_s else { return format!("{all} virtual users") };
-    match run.lowest_knee().map(|knee| (users.scaled(Some(knee.rate_per_s)), knee)) {
-        Some((Some(here), knee)) => format!(
-            "{here} of {all} virtual users (the knee of {} is {:.0}/s here, {made_for:.0}/s where there were {all})",
-            knee.variant, knee.rate_per_s
+    let Some(made_for) = users.made_for_per_s else { return format!("{all} virtual users") };
+    match run.lowest_capacity().map(|lowest| (users.scaled(Some(lowest.per_s)), lowest)) {
+        Some((Some(here), lowest)) => format!(
+            "{here} of {all} virtual users (the capacity of {} is {:.0}/s here, {made_for:.0}/s where there were {all})",
+            lowest.variant, lowest.per_s
         ),
-        _ => format!("up to {all} virtual users, by a knee not yet known"),
+        _ => format!("up to {all} virtual users, by a capacity not yet known"),
     }
 }
 
-fn knee_per_s(run: &RunRecord) -> Option<f64> {
-    run.lowest_knee().map(|knee| knee.rate_per_s)
+fn capacity_per_s(run: &RunRecord) -> Option<f64> {
+    run.lowest_capacity().map(|lowest| lowest.per_s)
 }
 
 fn rate_in_words(run: &RunRecord, load: &PlannedLoad, rate: PlannedRate) -> String {
-    match (rate, run.lowest_knee()) {
-        (PlannedRate::PerSecond(rate), _) => format!("{rate} requests/s"),
-        (PlannedRate::OfKnee(share), None) => {
-            format!("{:.0} % of a knee not yet known", share * 100.0)
+    match (rate, run.lowest_capacity()) {
+        (PlannedRate::PerSecond(rate), _) => format!("{rate}/s"),
+        (PlannedRate::OfCapacity(share), None) => {
+            format!("{:.0} % of a capacity not yet known", share * 100.0)
         }
-        (PlannedRate::OfKnee(share), Some(knee)) => {
-            let rate = load.rate_per_s(Some(knee.rate_per_s)).unwrap_or_default();
-            let (percent, knee_rate) = (share * 100.0, knee.rate_per_s);
+        (PlannedRate::OfCapacity(share), Some(lowest)) => {
+            let rate = load.rate_per_s(Some(lowest.per_s)).unwrap_or_default();
+            let (percent, per_s) = (share * 100.0, lowest.per_s);
             format!(
-                "{rate:.0} requests/s ({percent:.0} % of the knee of {}, {knee_rate:.0}/s)",
-                knee.variant
+                "{rate:.0}/s ({percent:.0} % of the capacity of {}, {per_s:.0}/s)",
+                lowest.variant
             )
         }
     }
@@ -217,90 +256,85 @@ fn variant_load(
     run: &RunRecord,
     load: &PlannedLoad,
     name: &str,
-    trials: &[&TrialRecord],
+    tallies: &[&Tally<'_>],
 ) -> VariantLoad {
-    let histograms: Vec<_> =
-        trials.iter().filter_map(|t| t.load.as_ref()).map(|load| &load.measure.latency).collect();
+    let histograms: Vec<_> = merged::rounds(tallies, merged::latency).into_values().collect();
+    let throughputs = effects::means_by_round(tallies, effects::throughput);
+    let whole = tally::report(tallies);
+    let in_view = |wanted| whole.as_ref().filter(|_| view(load) == wanted);
     VariantLoad {
         variant: name.into(),
-        trials: trials.len(),
-        metrics: effects::over_blocks(trials, is_of_data_planes(&run.plan, load)),
-        latency_curve: latency::curve(&histograms),
-        hey: (view(load) == View::FlatOut).then(|| hey::of_trials(trials)).flatten(),
-        vegeta: (view(load) == View::EqualRate).then(|| vegeta::of_trials(trials)).flatten(),
-        k6: (view(load) == View::Users).then(|| as_k6(run, load, trials)).flatten(),
-        throughput_by_block: trials.iter().filter_map(|t| effects::throughput(t)).collect(),
-        cpu_per_request: costs(trials, request_cpu_us),
-        traversals: traversals::costs(trials),
-        idle_cpu: costs(trials, idle_millicores),
-        memory: typical_memory(trials),
+        rounds: tallies.iter().map(|tally| tally.round).collect::<BTreeSet<_>>().len(),
+        slices: tallies.iter().map(|tally| tally.slices.len()).sum(),
+        metrics: effects::over_rounds(tallies, is_of_data_planes(&run.plan, load)),
+        latency_curve: latency::curve(&histograms.iter().collect::<Vec<_>>()),
+        hey: in_view(View::FlatOut).map(|whole| hey::summary(whole, seconds(&whole.measure))),
+        vegeta: in_view(View::EqualRate).map(vegeta::summary),
+        k6: in_view(View::Users).and_then(|whole| as_k6(run, load, whole)),
+        throughput_by_round: throughputs.into_values().collect(),
+        cpu_per_request: costs(tallies, request_cpu_us),
+        traversals: traversals::costs(tallies),
+        idle_cpu: costs(tallies, idle_millicores),
+        memory: typical_memory(tallies),
     }
 }
 
-fn as_k6(run: &RunRecord, load: &PlannedLoad, trials: &[&TrialRecord]) -> Option<K6Summary> {
-    let plan = load.engine_plan("", knee_per_s(run), run.plan.seed)?;
-    k6::of_trials(trials, &plan.model)
+fn as_k6(run: &RunRecord, load: &PlannedLoad, whole: &LoadReport) -> Option<K6Summary> {
+    let (capacity_per_s, guard_s) = (capacity_per_s(run), load.guard_s(run.plan.guard_s));
+    let of = SliceOf { capacity_per_s, guard_s, seed: run.plan.seed };
+    let plan = load.engine_plan("", &of)?;
+    Some(k6::of_slices(whole, &plan.model, load.slice_s(capacity_per_s)))
 }
 
 /// CPU per request by owner, microseconds.
-fn request_cpu_us(trial: &TrialRecord) -> Vec<(Owner, Option<f64>)> {
-    let account = CpuAccount::measured(trial);
-    let completed = trial.load.as_ref().map_or(0, |load| load.measure.completed);
-    per(account, |_| (completed > 0).then_some(completed as f64 * 1e3))
+fn request_cpu_us(tally: &Tally<'_>) -> Vec<(Owner, Option<f64>)> {
+    let answered = tally.sums.answered;
+    per(&tally.sums.cpu, (answered > 0).then_some(answered as f64 * 1e3))
 }
 
 /// CPU in the idle window by owner, thousandths of a core.
-fn idle_millicores(trial: &TrialRecord) -> Vec<(Owner, Option<f64>)> {
-    let account = CpuAccount::between(&trial.samples, Mark::IdleBegin, Mark::IdleEnd);
-    per(account, |window_ns| (window_ns > 0).then_some(window_ns as f64 / 1e3))
+fn idle_millicores(tally: &Tally<'_>) -> Vec<(Owner, Option<f64>)> {
+    let Some(idle) = &tally.stay.idle else { return vec![] };
+    per(idle, (idle.window_ns > 0).then_some(idle.window_ns as f64 / 1e3))
 }
 
-fn per(
-    account: Option<CpuAccount>,
-    divisor: impl Fn(u64) -> Option<f64>,
-) -> Vec<(Owner, Option<f64>)> {
-    let Some(account) = account else { return vec![] };
-    let divisor = divisor(account.window_ns);
-    account
-        .by_owner
-        .into_iter()
-        .map(|(owner, ns)| (owner, ns.zip(divisor).map(|(n, d)| n / d)))
-        .collect()
+fn per(account: &CpuAccount, divisor: Option<f64>) -> Vec<(Owner, Option<f64>)> {
+    let cost = |(owner, ns): &(Owner, Option<f64>)| {
+        (owner.clone(), ns.zip(divisor).map(|(ns, divisor)| ns / divisor))
+    };
+    account.by_owner.iter().map(cost).collect()
 }
 
-/// The mean over trials of what `cost` says of each owner, owners in the order of first appearance.
+/// The mean over rounds of what `cost` says of each owner, owners in the order of first appearance.
 fn costs(
-    trials: &[&TrialRecord],
-    cost: impl Fn(&TrialRecord) -> Vec<(Owner, Option<f64>)>,
+    tallies: &[&Tally<'_>],
+    cost: impl Fn(&Tally<'_>) -> Vec<(Owner, Option<f64>)>,
 ) -> Vec<ComponentCost> {
-    let mut by_owner: Vec<(Owner, Vec<f64>)> = Vec::new();
-    for (owner, value) in trials.iter().flat_map(|trial| cost(trial)) {
-        let Some(value) = value else { continue };
-        match by_owner.iter_mut().find(|(known, _)| *known == owner) {
-            Some((_, values)) => values.push(value),
-            None => by_owner.push((owner, vec![value])),
+    let mut owners: Vec<Owner> = Vec::new();
+    for (owner, _) in tallies.iter().flat_map(|tally| cost(tally)) {
+        if !owners.contains(&owner) {
+            owners.push(owner);
         }
     }
-    by_owner
-        .into_iter()
-        .filter_map(|(owner, values)| {
-            let cost = effects::mean_of(&values)?;
-            Some(ComponentCost { component: owner.label(), role: owner.role().into(), cost })
-        })
-        .collect()
+    let of_owner = |owner: Owner| {
+        let of_tally = |tally: &Tally<'_>| {
+            cost(tally).into_iter().find(|(known, _)| *known == owner).and_then(|(_, cost)| cost)
+        };
+        let cost = effects::mean_observed(tallies, of_tally)?;
+        Some(ComponentCost { component: owner.label(), role: owner.role().into(), cost })
+    };
+    owners.into_iter().filter_map(of_owner).collect()
 }
 
-/// Memory over time in the trial whose mean is the median.
-fn typical_memory(trials: &[&TrialRecord]) -> Vec<MemorySeries> {
-    let mut by_mean: Vec<(f64, &TrialRecord)> =
-        trials.iter().filter_map(|t| Some((accounts::mean_memory(&t.samples)?, *t))).collect();
+/// Memory over time in the round whose mean is the median.
+fn typical_memory(tallies: &[&Tally<'_>]) -> Vec<MemorySeries> {
+    let mut by_mean: Vec<(f64, &Tally<'_>)> =
+        tallies.iter().filter_map(|t| Some((accounts::mean_memory(t)?, *t))).collect();
     by_mean.sort_by(|a, b| a.0.total_cmp(&b.0));
     let Some((_, typical)) = by_mean.get(by_mean.len() / 2) else { return vec![] };
-    let Some(zero) = typical.samples.iter().find(|s| s.mark == Mark::MeasureBegin) else {
-        return vec![];
-    };
-    let seconds = |at_ns: u64| (at_ns as f64 - zero.sample.at_ns as f64) / 1e9;
-    accounts::memory_series(&typical.samples)
+    let zero_ns = typical.samples().next().map_or(0, |sample| sample.at_ns);
+    let seconds = |at_ns: u64| (at_ns as f64 - zero_ns as f64) / 1e9;
+    accounts::memory_series(typical)
         .into_iter()
         .map(|(owner, points)| MemorySeries {
             component: owner.label(),
@@ -325,13 +359,10 @@ pub fn variants(plan: &Plan) -> Vec<VariantFacts> {
         .collect()
 }
 
-/// The knees that were searched for.
-pub fn knees(run: &RunRecord) -> Vec<Knee> {
-    let knee = |k: &crate::store::KneeRecord| Knee {
-        variant: k.variant.clone(),
-        rate_per_s: k.rate_per_s,
-    };
-    run.knees.iter().map(knee).collect()
+/// What each variant carries flat out.
+pub fn capacities(run: &RunRecord) -> Vec<Capacity> {
+    let capacity = |of: &CapacityRecord| Capacity { variant: of.variant.clone(), per_s: of.per_s };
+    run.capacities.iter().map(capacity).collect()
 }
 
 /// Where the published figures come from, and what to know about them, a sentence each.
@@ -347,63 +378,52 @@ pub fn published(plan: &Plan) -> Vec<String> {
 pub fn proofs(run: &RunRecord) -> Vec<ProofSummary> {
     let ran = run.plan.ready().map(|(name, _)| name);
     ran.map(|name| {
-        let trials: Vec<_> = run.trials.iter().filter(|t| t.trial.arm.variant == name).collect();
-        let proven = |t: &&&TrialRecord| t.proof.as_ref().is_some_and(toll_lab::Proof::holds);
-        let last = last_at_the_largest_size(run, &trials).and_then(|t| t.proof.as_ref());
+        let arms = run.rounds.iter().flat_map(|round| &round.arms);
+        let arms: Vec<&ArmRecord> = arms.filter(|of| of.arm.variant == name).collect();
+        let last = last_at_the_largest_size(&run.plan, &arms);
+        let claim = |c: &Claim| (c.claim.clone(), c.expected.clone(), c.seen.clone(), c.holds);
         ProofSummary {
             variant: name.into(),
-            trials: trials.len(),
-            proven: trials.iter().filter(proven).count(),
-            claims: last.map_or_else(Vec::new, |proof| {
-                let claim = |c: &toll_lab::Claim| {
-                    (c.claim.clone(), c.expected.clone(), c.seen.clone(), c.holds)
-                };
-                proof.claims.iter().map(claim).collect()
-            }),
-            spans: spans_of_loads(run, &trials),
+            arms: arms.len(),
+            proven: arms.iter().filter(|of| is_proven(of)).count(),
+            claims: last.map_or_else(Vec::new, |proof| proof.claims.iter().map(claim).collect()),
+            spans: spans_of_loads(&run.plan, &arms),
         }
     })
     .collect()
 }
 
-/// The last trial with a proof; of a sweep one of those with the most pods, whose claims cover the most.
-fn last_at_the_largest_size<'a>(
-    run: &RunRecord,
-    trials: &[&'a TrialRecord],
-) -> Option<&'a TrialRecord> {
-    let pods = |trial: &TrialRecord| {
-        let load = run.plan.loads.iter().find(|load| load.name == trial.trial.load);
-        let replicas = load.and_then(|load| load.cell.as_ref()?.replicas.as_ref());
-        replicas.map_or(0, |(_, pods)| *pods)
-    };
-    let proven = trials.iter().copied().filter(|t| t.proof.is_some());
-    proven.max_by_key(|trial| pods(trial))
+fn is_proven(of: &ArmRecord) -> bool {
+    of.proof.as_ref().is_some_and(Proof::holds)
 }
 
-/// The loads put together whose requests leave the same spans.
-fn spans_of_loads(run: &RunRecord, trials: &[&TrialRecord]) -> Vec<SpansOfLoads> {
-    let mut alike: Vec<Vec<&PlannedLoad>> = Vec::new();
-    for load in &run.plan.loads {
-        match alike.iter_mut().find(|loads| loads[0].spans == load.spans) {
-            Some(loads) => loads.push(load),
-            None => alike.push(vec![load]),
-        }
-    }
-    let of_loads = |loads: &Vec<&PlannedLoad>| {
-        let ran = |load: &PlannedLoad| {
-            trials.iter().filter(|t| t.trial.load == load.name).copied().collect::<Vec<_>>()
-        };
-        let counted = loads.iter().filter(|load| spans_of(&ran(load)).is_some());
-        let spans = spans_of(&loads.iter().flat_map(|load| ran(load)).collect::<Vec<_>>())?;
-        Some(SpansOfLoads { loads: counted.map(|load| load.name.clone()).collect(), spans })
-    };
-    alike.iter().filter_map(of_loads).collect()
+/// The last proof; of a sweep one of those with the most pods, whose claims cover the most.
+fn last_at_the_largest_size<'a>(plan: &Plan, arms: &[&'a ArmRecord]) -> Option<&'a Proof> {
+    let proven = arms.iter().filter_map(|of| Some((replicas(plan, of.size), of.proof.as_ref()?)));
+    proven.max_by_key(|(pods, _)| *pods).map(|(_, proof)| proof)
 }
 
-/// Spans of all valid trials that counted them, by service in the order of the proofs.
-fn spans_of(trials: &[&TrialRecord]) -> Option<Spans> {
-    let valid = trials.iter().filter(|t| t.verdict.invalid.is_empty());
-    valid.filter_map(|t| t.proof.as_ref()?.spans.clone()).reduce(|mut sum, spans| {
+/// Pods of the service that is swept, when one is.
+fn replicas(plan: &Plan, size: usize) -> Option<usize> {
+    let sizes = plan.sizes();
+    let cell = sizes.get(size)?.first()?.cell.as_ref()?;
+    cell.replicas.as_ref().map(|(_, pods)| *pods)
+}
+
+/// A proof has the spans of all loads of its arm together.
+fn spans_of_loads(plan: &Plan, arms: &[&ArmRecord]) -> Vec<SpansOfLoads> {
+    let ran = |load: &&PlannedLoad| {
+        arms.iter().flat_map(|of| &of.slices).any(|slice| slice.load == load.name)
+    };
+    let loads = plan.loads.iter().filter(ran).map(|load| load.name.clone()).collect();
+    let spans = spans_of(arms);
+    spans.map(|spans| SpansOfLoads { loads, spans }).into_iter().collect()
+}
+
+/// Spans of all arms that count and had theirs counted, by service in the order of the proofs.
+fn spans_of(arms: &[&ArmRecord]) -> Option<Spans> {
+    let valid = arms.iter().filter(|of| of.file.invalid.is_empty());
+    valid.filter_map(|of| of.proof.as_ref()?.spans.clone()).reduce(|mut sum, spans| {
         sum.requests += spans.requests;
         sum.whole += spans.whole;
         for of in spans.services {
@@ -419,26 +439,57 @@ fn spans_of(trials: &[&TrialRecord]) -> Option<Spans> {
     })
 }
 
-/// Every trial that ran.
-pub fn trial_lines(run: &RunRecord) -> Vec<TrialLine> {
-    let fastest = fastest_calibration(run);
-    run.trials
+/// How much was measured.
+pub fn extent(run: &RunRecord, counted: &Counted<'_>) -> Extent {
+    let lines = round_lines(run, &counted.excused);
+    let arms = || run.rounds.iter().flat_map(|round| &round.arms);
+    let (count, all) = lines
         .iter()
-        .map(|t| TrialLine {
-            index: t.trial.index,
-            block: t.trial.block,
-            variant: t.trial.arm.label(),
-            load: t.trial.load.clone(),
-            invalid: (!t.verdict.invalid.is_empty()).then(|| t.verdict.invalid.join("; ")),
-            steal: t.verdict.noise.steal,
-            calibration: t.verdict.noise.calibration_ns as f64 / fastest,
-        })
-        .collect()
+        .fold((0, 0), |(count, all), line| (count + line.slices.0, all + line.slices.1));
+    let stolen = |round: &RoundRecord| stolen(run, round.arms.iter().flat_map(|of| &of.slices));
+    let started = run.host.facts.iter().find(|(label, _)| label == "started");
+    Extent {
+        rounds: run.rounds.len(),
+        planned: run.plan.extent.rounds,
+        wall_s: run.rounds.iter().map(|round| round.wall_s).sum(),
+        slices: (count, all),
+        excused: (counted.excused.cycles.len(), counted.excused.all),
+        proven: (arms().filter(|of| is_proven(of)).count(), arms().count()),
+        steal: run.rounds.iter().map(stolen).fold(0.0, f64::max),
+        began: started.map_or_else(String::new, |(_, at)| at.chars().take(TO_MINUTES).collect()),
+    }
 }
 
-/// The shortest calibration loop of the run, nanoseconds; never zero.
-pub fn fastest_calibration(run: &RunRecord) -> f64 {
-    run.trials.iter().map(|t| t.verdict.noise.calibration_ns).min().unwrap_or(1).max(1) as f64
+/// Characters of `2026-11-23 14:02`.
+const TO_MINUTES: usize = 16;
+
+fn stolen<'a>(run: &RunRecord, slices: impl IntoIterator<Item = &'a SliceRecord>) -> f64 {
+    run.host.cores.map_or(0.0, |cores| Disturbance::of(slices).stolen(cores))
+}
+
+/// Every arm that was brought up.
+pub fn round_lines(run: &RunRecord, excused: &Excused) -> Vec<RoundLine> {
+    let line = |round: &RoundRecord, of: &ArmRecord| {
+        let key = |cycle| CycleKey { round: round.number, size: of.size, cycle };
+        let counts = |slice: &&SliceRecord| {
+            let is_excused = excused.cycles.contains(&key(slice.cycle));
+            of.file.invalid.is_empty() && slice.invalid.is_empty() && !is_excused
+        };
+        let reasons = of.file.invalid.iter().chain(of.slices.iter().flat_map(|s| &s.invalid));
+        let reasons: BTreeSet<&String> = reasons.collect();
+        RoundLine {
+            round: round.number,
+            arm: of.arm.label(),
+            replicas: replicas(&run.plan, of.size),
+            slices: (of.slices.iter().filter(counts).count(), of.slices.len()),
+            proven: is_proven(of),
+            invalid: reasons.into_iter().cloned().collect(),
+            steal: stolen(run, &of.slices),
+        }
+    };
+    let of_round =
+        |round: &RoundRecord| round.arms.iter().map(|of| line(round, of)).collect::<Vec<_>>();
+    run.rounds.iter().flat_map(of_round).collect()
 }
 
 /// What each built-in service burns for a request: `client 500 µs, server 500 µs`.
@@ -494,28 +545,22 @@ fn server(plan: &Plan) -> Option<DatabaseServer> {
     })
 }
 
-fn bring_up(bring_up: BringUp) -> &'static str {
-    match bring_up {
-        BringUp::Trial => "for each trial",
-        BringUp::Block => "for all loads of an arm in a block",
-        BringUp::Together => "once for each block, all arms side by side",
-        BringUp::Run => "once for each arm, all side by side",
-    }
-}
-
 /// What the machine and the run were.
 pub fn manifest(run: &RunRecord) -> Vec<(String, String)> {
+    let plan = &run.plan;
     let mut manifest = run.host.facts.clone();
     if let Some(server) = database(run) {
         // One line names it, with whatever is known of it.
         manifest.retain(|(label, _)| !names_the_database(label));
         manifest.push((DATABASE.into(), server));
     }
-    manifest.push(("profile".into(), run.plan.profile.clone()));
-    manifest.extend(run.plan.runtime.clone().map(|runtime| ("runtime".into(), runtime)));
-    manifest.extend(work(&run.plan).map(|work| ("work".into(), work)));
-    manifest.push(("bring-up".into(), bring_up(run.plan.bring_up).into()));
-    manifest.push(("blocks".into(), run.plan.blocks.to_string()));
-    manifest.push(("seed".into(), run.plan.seed.to_string()));
+    let arms = if plan.side_by_side { "side by side" } else { "one after another" };
+    manifest.push(("profile".into(), plan.profile.clone()));
+    manifest.extend(plan.runtime.clone().map(|runtime| ("runtime".into(), runtime)));
+    manifest.extend(work(plan).map(|work| ("work".into(), work)));
+    manifest.push(("arms of a round".into(), format!("{}, {arms}", plan.arms.len())));
+    manifest.push(("cycles of a round".into(), plan.cycles.to_string()));
+    manifest.push(("guard of a slice".into(), format!("{} s", plan.guard_s)));
+    manifest.push(("seed".into(), plan.seed.to_string()));
     manifest
 }

@@ -9,21 +9,26 @@ use toll_lab::{
     Component, ComponentSample, DataPlane, Deployment, HostSample, MemorySample, Proof, Reading,
     Role, Sample,
 };
-use toll_load::{LoadReport, Stop, WarmUp};
+use toll_load::{Histogram, LoadReport, PhaseReport};
 
-use super::findings::{Effect, Findings, Metric, Verdict};
+use super::findings::{CaveatKind, Effect, Findings, Metric, Verdict};
+use super::fixture::{
+    SETTLE, Stood, arm_record, arms, each_arm, each_slice, extent, rounds, without,
+};
 use crate::plan::{
-    Arm, BringUp, Plan, PlannedKind, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest,
-    PlannedTrial, PlannedVariant, PublishedFigure, Release, VariantState,
+    Arm, Cell, Plan, PlannedKind, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest,
+    PlannedSlice, PlannedVariant, PublishedFigure, Release, SliceLength, VariantState,
 };
-use crate::run::fixture;
-use crate::store::{
-    HostFacts, KneeRecord, Mark, MarkedSample, Noise, RunRecord, TrialRecord, TrialVerdict,
-};
+use crate::store::{ArmFile, ArmRecord, CapacityRecord, HostFacts, RunRecord, SliceRecord};
 
-const DONE: u64 = 1000;
+const ROUNDS: usize = 5;
+const CYCLES: usize = 2;
+/// Requests of the measured part of a slice.
+const DONE: u64 = 250;
+/// Requests of its guard: what they cost has no other latency than the others', and may not show in it.
+const GUARD: u64 = 50;
 
-/// What one made-up trial shows.
+/// What one made-up slice shows.
 #[derive(Clone, Copy)]
 struct Shown {
     latency_us: u64,
@@ -37,21 +42,21 @@ const BARE: Shown =
 const MESH: Shown =
     Shown { latency_us: 1600, service_cpu_us: 310, sidecar_cpu_us: 150, rate_per_s: 100.0 };
 
-/// A run of five blocks in which `show` says what each arm shows in each block.
+/// A run of five rounds in which `show` says what each arm shows in each round.
 fn run(release: Release, show: impl Fn(&Arm, usize) -> Shown) -> RunRecord {
-    let arms = [("bare", false), ("mesh", false), ("bare", true)]
-        .map(|(variant, again)| Arm { variant: variant.into(), again });
-    let mut planned = Vec::new();
-    for block in 1..=5 {
-        for arm in &arms {
-            let index = planned.len() + 1;
-            planned.push(PlannedTrial { index, block, arm: arm.clone(), load: "load".into() });
-        }
-    }
-    let trials = planned.iter().map(|t| trial(t, show(&t.arm, t.block))).collect();
+    run_by_cycle(release, |arm, round, _| show(arm, round))
+}
+
+/// The same by round and cycle.
+fn run_by_cycle(release: Release, show: impl Fn(&Arm, usize, usize) -> Shown) -> RunRecord {
+    let plan = plan(release);
+    let slice = |of: &Stood<'_>, planned: &PlannedSlice| {
+        slice(planned, show(of.arm, of.round, planned.cycle))
+    };
     RunRecord {
         name: "made-up".into(),
-        plan: plan(release, planned),
+        rounds: rounds(&plan, ROUNDS, arm, slice),
+        plan,
         host: HostFacts {
             facts: vec![],
             cores: Some(2),
@@ -60,9 +65,13 @@ fn run(release: Release, show: impl Fn(&Arm, usize) -> Shown) -> RunRecord {
             realtime: false,
             changes: vec![],
         },
-        knees: vec![],
-        trials,
+        capacities: vec![],
     }
+}
+
+fn arm(of: &Stood<'_>) -> ArmRecord {
+    let proof = Proof { claims: vec![], left_out: vec![], traversals: vec![], spans: None };
+    arm_record(of, proof, ArmFile::default())
 }
 
 /// A mix of what the load asks and something else.
@@ -73,7 +82,7 @@ fn mix_after(load: &PlannedLoad) -> Vec<PlannedKind> {
     vec![kind("first", load.request.clone()), kind("other", other)]
 }
 
-fn plan(release: Release, trials: Vec<PlannedTrial>) -> Plan {
+fn plan(release: Release) -> Plan {
     let variant = |name: &str| PlannedVariant {
         name: name.into(),
         describes: String::new(),
@@ -93,11 +102,15 @@ fn plan(release: Release, trials: Vec<PlannedTrial>) -> Plan {
         seed: 1,
         profile: "default".into(),
         runtime: None,
+        headline: vec![Metric::LatencyP50, Metric::CpuPerRequest],
         bound: 0.05,
         idle_s: 1.0,
-        blocks: 5,
-        bring_up: BringUp::default(),
-        settle: None,
+        extent: extent(ROUNDS),
+        cycles: CYCLES,
+        guard_s: 0.5,
+        guards_s: vec![],
+        settle: SETTLE,
+        side_by_side: true,
         variants: vec![variant("bare"), variant("mesh")],
         loads: vec![PlannedLoad {
             mix: vec![],
@@ -106,10 +119,9 @@ fn plan(release: Release, trials: Vec<PlannedTrial>) -> Plan {
             request: PlannedRequest::default(),
             spans: std::collections::BTreeMap::new(),
             release,
-            stop: Stop::AfterSeconds(10.0),
-            warm_up: WarmUp { min_s: 0.0, max_s: 0.0 },
+            slice: SliceLength::Seconds(2.5),
         }],
-        trials,
+        arms: arms(&["bare", "mesh"], "bare"),
         reference: None,
         warnings: vec![],
     }
@@ -119,31 +131,48 @@ fn open() -> Release {
     Release::Open { rate: PlannedRate::PerSecond(100.0), poisson: false, max_connections: 10 }
 }
 
-fn trial(planned: &PlannedTrial, shown: Shown) -> TrialRecord {
-    TrialRecord {
-        trial: planned.clone(),
-        verdict: TrialVerdict {
-            version: crate::store::TRIAL_FORMAT,
-            invalid: vec![],
-            rate_per_s: Some(shown.rate_per_s),
-            users: None,
-            started_anew: None,
-            noise: Noise { calibration_ns: 1000, steal: 0.0, runnable: 1.0 },
-        },
-        load: Some(load_report(shown)),
-        proof: Some(Proof { claims: vec![], left_out: vec![], traversals: vec![], spans: None }),
-        samples: samples(shown),
-        settled: None,
+fn slice(planned: &PlannedSlice, shown: Shown) -> SliceRecord {
+    SliceRecord {
+        load: planned.load.clone(),
+        cycle: planned.cycle,
+        place: planned.place,
+        rate_per_s: Some(shown.rate_per_s),
+        users: None,
+        report: load_report(shown),
+        samples: samples(shown, planned.place as u64),
+        invalid: vec![],
     }
 }
 
 fn load_report(shown: Shown) -> LoadReport {
-    fixture::report(fixture::phase(DONE, shown.rate_per_s, shown.latency_us))
+    let (warm_up, measure) =
+        (phase(GUARD, shown.rate_per_s, 999_999), phase(DONE, shown.rate_per_s, shown.latency_us));
+    let sent_in_all_phases = GUARD + DONE;
+    LoadReport { version: 2, sent_in_all_phases, warm_up, measure, ..LoadReport::default() }
+}
+
+/// A phase in which `done` requests, `rate_per_s` of them a second, took `latency_us` each.
+fn phase(done: u64, rate_per_s: f64, latency_us: u64) -> PhaseReport {
+    let mut latency = Histogram::new();
+    latency.record_n_ns(latency_us * 1000, done);
+    PhaseReport {
+        begin_ns: 0,
+        end_ns: (done as f64 / rate_per_s * 1e9) as u64,
+        scheduled: done,
+        sent: done,
+        done,
+        completed: done,
+        connections_used: 1,
+        statuses: [(200, done)].into(),
+        service_time: latency.clone(),
+        latency,
+        ..PhaseReport::default()
+    }
 }
 
 /// Counters that start at an arbitrary height: only what they rise by may count.
-fn samples(shown: Shown) -> Vec<MarkedSample> {
-    let at = |mark: Mark, seconds: u64, requests: u64| {
+fn samples(shown: Shown, place: u64) -> Vec<Sample> {
+    let at = |seconds: u64, requests: u64| {
         let service = 77_000_000 + requests * shown.service_cpu_us * 1000;
         let sidecar = 55_000_000 + requests * shown.sidecar_cpu_us * 1000;
         let mut components = vec![component(Role::Application, service, 10_000_000)];
@@ -153,23 +182,10 @@ fn samples(shown: Shown) -> Vec<MarkedSample> {
         let busy_ns =
             service + if shown.sidecar_cpu_us > 0 { sidecar } else { 0 } + requests * 20_000;
         let host = HostSample { busy_ns, steal_ns: 0, runnable: 1 };
-        MarkedSample {
-            mark,
-            sample: Sample {
-                at_ns: seconds * 1_000_000_000,
-                took_ns: 1,
-                components,
-                host,
-                metrics: vec![],
-            },
-        }
+        let at_ns = (place * 10 + seconds) * 1_000_000_000;
+        Sample { at_ns, took_ns: 1, components, host, metrics: vec![] }
     };
-    vec![
-        at(Mark::IdleBegin, 0, 0),
-        at(Mark::IdleEnd, 1, 0),
-        at(Mark::MeasureBegin, 2, 500),
-        at(Mark::MeasureEnd, 12, 500 + DONE),
-    ]
+    vec![at(0, 500), at(3, 500 + GUARD + DONE)]
 }
 
 fn component(role: Role, cpu_ns: u64, bytes: u64) -> ComponentSample {
@@ -198,22 +214,96 @@ fn effect(findings: &Findings, metric: Metric) -> Effect {
         .clone()
 }
 
+/// The first slices that `wanted` picks change; how many is said, or all.
+fn change_slices(
+    record: &mut RunRecord,
+    wanted: impl Fn(usize, &Arm, &SliceRecord) -> bool,
+    mut change: impl FnMut(&mut SliceRecord),
+) {
+    each_slice(record, |round, arm, slice| {
+        if wanted(round, arm, slice) {
+            change(slice);
+        }
+    });
+}
+
+fn said<'a>(findings: &'a Findings, words: &str) -> Vec<&'a str> {
+    let texts = findings.caveats.iter().map(|caveat| caveat.text.as_str());
+    texts.filter(|text| text.contains(words)).collect()
+}
+
 #[test]
-fn an_effect_is_the_paired_difference_of_the_arms() {
+fn an_effect_is_the_difference_of_the_arms_within_rounds() {
     let p50 = effect(&super::findings(&run(open(), bare_or_mesh)), Metric::LatencyP50);
     // HDR histograms of three digits: within one part in a thousand.
     assert!((p50.difference.value - 600.0).abs() < 2.0, "{p50:?}");
     assert!((p50.ratio.value - 1.6).abs() < 0.005, "{p50:?}");
-    assert_eq!(p50.verdict, Verdict::Difference);
+    assert_eq!(p50.verdict, Some(Verdict::Higher));
 }
 
 #[test]
-fn cpu_per_request_counts_only_what_counters_rose_by_in_the_measured_window() {
+fn cpu_per_request_counts_only_what_counters_rose_by_in_slices() {
     let found = super::findings(&run(open(), bare_or_mesh));
     let cpu = effect(&found, Metric::CpuPerRequest);
     assert!((cpu.baseline - 300.0).abs() < 1e-6 && (cpu.value - 460.0).abs() < 1e-6, "{cpu:?}");
     let own = effect(&found, Metric::ApplicationCpuPerRequest);
     assert!((own.difference.value - 10.0).abs() < 1e-6, "{own:?}");
+}
+
+#[test]
+fn what_a_request_costs_is_found_wherever_in_its_slice_it_falls() {
+    // Answers that take 2 s in slices of half a second: none comes while arrivals last.
+    let slow = |_: &Arm, _| Shown { latency_us: 2_000_000, service_cpu_us: 828, ..BARE };
+    let mut record = run(open(), slow);
+    each_slice(&mut record, |_, _, slice| slice.report.measure.completed = 0);
+    let found = super::findings(&record);
+    let metrics = &found.loads[0].variants[0].metrics;
+    let cpu = metrics.iter().find(|(metric, _)| *metric == Metric::CpuPerRequest).unwrap().1;
+    assert!((cpu.value - 828.0).abs() < 1e-6, "{cpu:?}");
+}
+
+#[test]
+fn the_guard_is_in_no_latency() {
+    let found = super::findings(&run(open(), bare_or_mesh));
+    let p99 = effect(&found, Metric::LatencyP99);
+    assert!((p99.baseline - 1000.0).abs() < 2.0 && (p99.value - 1600.0).abs() < 3.0, "{p99:?}");
+}
+
+#[test]
+fn both_arms_of_the_baseline_are_what_a_variant_is_held_against() {
+    let apart = |arm: &Arm, _| match (arm.variant.as_str(), arm.again) {
+        ("mesh", _) => MESH,
+        (_, true) => Shown { service_cpu_us: 400, latency_us: 3000, ..BARE },
+        _ => BARE,
+    };
+    let found = super::findings(&run(open(), apart));
+    let cpu = effect(&found, Metric::CpuPerRequest);
+    assert!((cpu.baseline - 350.0).abs() < 1e-6, "{cpu:?}");
+    // Arms count alike in the ratio: the geometric mean of 300 and 400.
+    assert!((cpu.ratio.value - 460.0 / 120_000_f64.sqrt()).abs() < 1e-9, "{cpu:?}");
+    // Of as many requests at 1000 as at 3000 us the median is the last of the fast ones, the p90 a slow one.
+    let p90 = effect(&found, Metric::LatencyP90);
+    assert!((p90.baseline / 3000.0 - 1.0).abs() < 2e-3, "{p90:?}");
+}
+
+#[test]
+fn the_value_of_an_effect_is_its_baseline_times_its_ratio() {
+    let uneven = |arm: &Arm, round: usize| {
+        let shown = bare_or_mesh(arm, round);
+        let scatter = 90 + (round as u64 * 7 + u64::from(arm.again) * 5) % 21;
+        let latency_us = shown.latency_us * scatter / 100;
+        Shown { latency_us, service_cpu_us: shown.service_cpu_us * scatter / 100, ..shown }
+    };
+    let found = super::findings(&run(open(), uneven));
+    assert!(!found.loads[0].effects.is_empty());
+    for effect in found.loads[0].effects.iter().chain(&found.loads[0].again) {
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs().max(1.0);
+        let difference = |ratio: f64| effect.baseline * (ratio - 1.0);
+        assert!(near(effect.value, effect.baseline * effect.ratio.value), "{effect:?}");
+        assert!(near(effect.difference.value, difference(effect.ratio.value)), "{effect:?}");
+        assert!(near(effect.difference.low, difference(effect.ratio.low)), "{effect:?}");
+        assert!(near(effect.difference.high, difference(effect.ratio.high)), "{effect:?}");
+    }
 }
 
 #[test]
@@ -228,61 +318,359 @@ fn what_no_component_used_is_unattributed() {
 
 #[test]
 fn identical_arms_give_no_difference() {
-    let p50 = effect(&super::findings(&run(open(), |_, _| BARE)), Metric::LatencyP50);
-    assert!(matches!(p50.verdict, Verdict::NoDifference { .. }), "{p50:?}");
+    let found = super::findings(&run(open(), |_, _| BARE));
+    let p50 = effect(&found, Metric::LatencyP50);
+    assert!(matches!(p50.verdict, Some(Verdict::NoDifference { .. })), "{p50:?}");
+    for again in &found.loads[0].again {
+        assert_eq!((again.ratio.value, again.verdict), (1.0, None), "{again:?}");
+        assert_eq!(again.variant, "bare (again)");
+    }
 }
 
 #[test]
-fn a_drift_of_the_whole_machine_cancels_within_blocks() {
-    let drifting = |arm: &Arm, block: usize| {
-        let shown = bare_or_mesh(arm, block);
-        Shown { latency_us: shown.latency_us * (100 + 20 * block as u64) / 100, ..shown }
+fn a_drift_of_the_whole_machine_cancels_within_rounds() {
+    let drifting = |arm: &Arm, round: usize| {
+        let shown = bare_or_mesh(arm, round);
+        Shown {
+            service_cpu_us: shown.service_cpu_us * (100 + 20 * round as u64) / 100,
+            sidecar_cpu_us: 0,
+            ..shown
+        }
     };
-    let p50 = effect(&super::findings(&run(open(), drifting)), Metric::LatencyP50);
-    assert!((p50.ratio.low - 1.6).abs() < 0.01 && (p50.ratio.high - 1.6).abs() < 0.01, "{p50:?}");
+    let cpu = effect(&super::findings(&run(open(), drifting)), Metric::CpuPerRequest);
+    assert!((cpu.ratio.high - cpu.ratio.low).abs() < 0.01, "{cpu:?}");
 }
 
 #[test]
-fn an_effect_below_the_noise_floor_is_not_called_a_difference() {
-    // The variant is 30 us slower in every block, but the baseline's second run differs by up to 400 us.
-    let noisy = |arm: &Arm, block: usize| match (arm.variant.as_str(), arm.again) {
-        ("mesh", _) => Shown { latency_us: 1030, ..BARE },
-        (_, true) => Shown { latency_us: 800 + 100 * block as u64, ..BARE },
+fn the_baseline_against_itself_is_no_hurdle_for_a_variant() {
+    // The variant is 30 us slower in every round, while the baseline's second arm scatters by more.
+    let noisy = |arm: &Arm, round: usize| match (arm.variant.as_str(), arm.again) {
+        ("mesh", _) => Shown { service_cpu_us: 600, ..BARE },
+        (_, true) => Shown { service_cpu_us: 240 + 30 * round as u64, ..BARE },
         _ => BARE,
     };
-    let p50 = effect(&super::findings(&run(open(), noisy)), Metric::LatencyP50);
-    assert!(p50.difference.low > 0.0, "{p50:?}");
-    assert_ne!(p50.verdict, Verdict::Difference, "{p50:?}");
+    let found = super::findings(&run(open(), noisy));
+    assert_eq!(effect(&found, Metric::CpuPerRequest).verdict, Some(Verdict::Higher));
+    assert!(found.loads[0].again.iter().all(|again| again.verdict.is_none()));
 }
 
 #[test]
-fn an_invalid_trial_counts_for_nothing_and_its_block_is_not_paired() {
+fn only_headline_metrics_under_the_headline_load_have_verdicts() {
     let mut record = run(open(), bare_or_mesh);
-    let broken = record.trials.iter_mut().find(|t| t.trial.arm.variant == "mesh").unwrap();
-    broken.verdict.invalid = vec!["path not proven".into()];
-    broken.load = Some(load_report(Shown { latency_us: 900_000, ..MESH }));
+    let closed = PlannedLoad {
+        name: "flat-out".into(),
+        release: Release::Closed { connections: 4 },
+        ..record.plan.loads[0].clone()
+    };
+    record.plan.loads.insert(0, closed);
+    each_arm(&mut record, |_, of| {
+        let mut copies = of.slices.clone();
+        copies.iter_mut().for_each(|slice| slice.load = "flat-out".into());
+        of.slices.extend(copies);
+    });
     let found = super::findings(&record);
-    let p50 = effect(&found, Metric::LatencyP50);
-    assert_eq!(p50.difference.blocks, 4);
-    assert!((p50.value - 1600.0).abs() < 3.0, "{p50:?}");
-    assert!(
-        found.warnings.iter().any(|w| w.contains("1 of 15 trials are invalid")),
-        "{:?}",
-        found.warnings
+    assert_eq!(found.headline_load.as_deref(), Some("load"));
+    for load in &found.loads {
+        for effect in &load.effects {
+            let wanted = load.name == "load" && found.headline.contains(&effect.metric);
+            assert_eq!(effect.verdict.is_some(), wanted, "{} {:?}", load.name, effect.metric);
+        }
+    }
+    let live = super::headline(&record);
+    let told: Vec<&Effect> =
+        found.loads[0].effects.iter().filter(|effect| effect.verdict.is_some()).collect();
+    assert_eq!(live.iter().collect::<Vec<_>>(), told);
+}
+
+#[test]
+fn one_round_has_effects_without_an_interval_or_a_verdict() {
+    let mut record = run(open(), bare_or_mesh);
+    record.rounds.truncate(1);
+    let found = super::findings(&record);
+    let cpu = effect(&found, Metric::CpuPerRequest);
+    assert_eq!(
+        (cpu.ratio.rounds, cpu.ratio.low, cpu.ratio.high),
+        (1, cpu.ratio.value, cpu.ratio.value)
     );
+    assert!(found.loads[0].effects.iter().all(|effect| effect.verdict.is_none()));
+    assert_eq!(said(&found, "started once").len(), 1);
+    assert!(!super::is_sharp(&super::headline(&record), 1.0, 2));
+}
+
+#[test]
+fn a_run_is_sharp_when_every_headline_metric_is() {
+    let scattered = |arm: &Arm, round: usize| match arm.variant.as_str() {
+        "mesh" => Shown { service_cpu_us: 300 + 10 * round as u64, ..MESH },
+        _ => BARE,
+    };
+    let effects = super::headline(&run(open(), scattered));
+    assert_eq!(effects.len(), 2);
+    // 460 to 500 us in steps of 10: a half-width of 2.776 x 15.8 / sqrt(5) = 19.6 of 480.
+    assert!(super::is_sharp(&effects, 0.042, 5) && !super::is_sharp(&effects, 0.039, 5));
+    assert!(!super::is_sharp(&effects, 0.042, 6) && !super::is_sharp(&[], 1.0, 1));
+}
+
+#[test]
+fn an_invalid_slice_counts_for_nothing_and_is_told_with_its_reason() {
+    let mut record = run(open(), bare_or_mesh);
+    let second = |round, arm: &Arm, slice: &SliceRecord| {
+        round == 2 && arm.variant == "mesh" && slice.cycle == 1
+    };
+    change_slices(&mut record, second, |slice| {
+        slice.invalid = vec!["3 requests failed".into()];
+        slice.report = load_report(Shown { latency_us: 900_000, ..MESH });
+    });
+    let found = super::findings(&record);
+    let p99 = effect(&found, Metric::LatencyP99);
+    assert_eq!(p99.difference.rounds, 5);
+    assert!((p99.value - 1600.0).abs() < 3.0, "{p99:?}");
+    assert_eq!(said(&found, "2 of 60 slices do not count: 3 requests failed (2)").len(), 1);
+    assert_eq!(found.extent.slices, (58, 60));
+}
+
+#[test]
+fn an_arm_without_a_proof_counts_for_nothing_and_its_round_is_not_compared() {
+    let mut record = run(open(), bare_or_mesh);
+    each_arm(&mut record, |round, of| {
+        if round == 2 && of.arm.variant == "mesh" {
+            of.file.invalid = vec!["path not proven".into()];
+        }
+    });
+    let found = super::findings(&record);
+    assert_eq!(effect(&found, Metric::CpuPerRequest).ratio.rounds, 4);
+    assert_eq!(
+        said(&found, "1 of 15 arms do not count: mesh in round 2 (path not proven)").len(),
+        1
+    );
+    let line = found.rounds.iter().find(|line| line.round == 2 && line.arm == "mesh").unwrap();
+    assert_eq!((line.slices, &line.invalid[..]), ((0, 4), &["path not proven".to_owned()][..]));
+}
+
+#[test]
+fn a_round_with_one_arm_of_the_baseline_still_counts() {
+    let record = without(run(open(), bare_or_mesh), |round, arm, _| round == 2 && arm.again);
+    assert_eq!(effect(&super::findings(&record), Metric::CpuPerRequest).ratio.rounds, 5);
 }
 
 #[test]
 fn throughput_is_an_effect_flat_out_and_a_check_at_an_equal_rate() {
-    let slower = |arm: &Arm, block: usize| {
+    let slower = |arm: &Arm, round: usize| {
         let rate_per_s = if arm.variant == "mesh" { 76.0 } else { 100.0 };
-        Shown { rate_per_s, ..bare_or_mesh(arm, block) }
+        Shown { rate_per_s, ..bare_or_mesh(arm, round) }
     };
     let flat_out = super::findings(&run(Release::Closed { connections: 36 }, slower));
     assert!((effect(&flat_out, Metric::Throughput).ratio.value - 0.76).abs() < 1e-6);
     let equal_rate = super::findings(&run(open(), slower));
     assert!(equal_rate.loads[0].effects.iter().all(|e| e.metric != Metric::Throughput));
-    assert!(equal_rate.warnings.iter().any(|w| w.contains("not an equal-rate comparison")));
+    assert_eq!(said(&equal_rate, "not an equal-rate comparison").len(), 1);
+}
+
+#[test]
+fn a_late_generator_drops_no_slice_and_weakens_the_percentile_that_it_shows_in() {
+    let mut record = run(open(), bare_or_mesh);
+    change_slices(
+        &mut record,
+        |_, arm, _| arm.variant == "mesh",
+        |slice| {
+            // Two requests in a hundred were sent 400 us late.
+            slice.report.measure.latency.record_n_ns(2_000_000, 5);
+            slice.report.measure.service_time.record_n_ns(1_600_000, 5);
+        },
+    );
+    let found = super::findings(&record);
+    assert_eq!(found.extent.slices, (60, 60));
+    let told = said(&found, "p99 of mesh under load by 25 %");
+    assert!(told.len() == 1 && !told[0].contains("p50"), "{:?}", found.caveats);
+}
+
+/// Cycle 2 of round 3 as if something else had run beside `hit`.
+fn disturbed(hit: impl Fn(&Arm) -> bool) -> RunRecord {
+    let costs = |arm: &Arm, round: usize, cycle: usize| {
+        let shown = bare_or_mesh(arm, round);
+        let more = if (round, cycle) == (3, 2) && hit(arm) { 300 } else { 0 };
+        Shown { service_cpu_us: shown.service_cpu_us + more, ..shown }
+    };
+    let mut record = run_by_cycle(open(), costs);
+    let there = |round, arm: &Arm, slice: &SliceRecord| round == 3 && slice.cycle == 2 && hit(arm);
+    change_slices(&mut record, there, |slice| {
+        // Three quarters of both cores.
+        slice.samples.last_mut().unwrap().host.busy_ns += 4_500_000_000;
+    });
+    record
+}
+
+#[test]
+fn a_disturbed_cycle_is_excused_for_all_arms_whichever_it_hit() {
+    let hits: [fn(&Arm) -> bool; 2] = [|arm| arm.variant == "mesh", |arm| arm.again];
+    for hit in hits {
+        let found = super::findings(&disturbed(hit));
+        assert_eq!(found.extent.excused, (1, 10));
+        let excused: Vec<(usize, (usize, usize))> =
+            found.rounds.iter().map(|line| (line.round, line.slices)).collect();
+        assert!(
+            excused
+                .iter()
+                .all(|(round, slices)| *slices == if *round == 3 { (2, 4) } else { (4, 4) })
+        );
+        let cpu = effect(&found, Metric::CpuPerRequest);
+        assert!((cpu.ratio.value - 460.0 / 300.0).abs() < 1e-9, "{cpu:?}");
+        let with = cpu.unexcused_ratio.unwrap();
+        assert!((with.value - cpu.ratio.value).abs() > 0.01, "{with:?}");
+        let told = said(&found, "1 of 10 cycles are excused");
+        assert!(told.len() == 1 && told[0].contains("CPU per request of mesh +53.3 %"), "{told:?}");
+    }
+}
+
+#[test]
+fn where_nothing_was_excused_there_is_no_second_figure() {
+    let found = super::findings(&run(open(), bare_or_mesh));
+    assert_eq!(found.extent.excused, (0, 10));
+    assert!(found.loads[0].effects.iter().all(|effect| effect.unexcused_ratio.is_none()));
+}
+
+#[test]
+fn a_machine_that_is_disturbed_throughout_excuses_nothing() {
+    let mut record = run(open(), bare_or_mesh);
+    change_slices(
+        &mut record,
+        |round, _, _| round > 3,
+        |slice| {
+            slice.samples.last_mut().unwrap().host.steal_ns += 4_500_000_000;
+        },
+    );
+    // Four of ten.
+    let found = super::findings(&record);
+    assert_eq!(found.extent.excused, (0, 10));
+    assert_eq!(said(&found, "disturbed throughout").len(), 1);
+    assert!((found.extent.steal - 0.75).abs() < 1e-9);
+    assert_eq!(said(&found, "the hypervisor took up to 75 %").len(), 1);
+}
+
+#[test]
+fn the_trimmed_mean_leaves_a_wild_cycle_out() {
+    let wild = |arm: &Arm, round: usize, cycle: usize| match (arm.variant.as_str(), round, cycle) {
+        ("mesh", 4, 1) => Shown { service_cpu_us: 3000, ..MESH },
+        _ => bare_or_mesh(arm, round),
+    };
+    let found = super::findings(&run_by_cycle(open(), wild));
+    let cpu = effect(&found, Metric::CpuPerRequest);
+    assert!((cpu.trimmed_ratio.unwrap() - 460.0 / 300.0).abs() < 1e-9, "{cpu:?}");
+    assert!(cpu.ratio.value > 1.7, "{cpu:?}");
+    let scatter = cpu.scatter.unwrap();
+    assert!(scatter.within_rounds > scatter.between_rounds, "{scatter:?}");
+}
+
+#[test]
+fn a_spread_between_starts_says_that_more_of_them_would_help() {
+    let by_start = |arm: &Arm, round: usize| match arm.variant.as_str() {
+        "mesh" => Shown { service_cpu_us: 300 + 20 * round as u64, ..MESH },
+        _ => BARE,
+    };
+    let scatter = effect(&super::findings(&run(open(), by_start)), Metric::CpuPerRequest).scatter;
+    let scatter = scatter.unwrap();
+    assert!(scatter.rounds_help_more && scatter.between_rounds > 0.03, "{scatter:?}");
+    assert!(scatter.within_rounds < 1e-9, "{scatter:?}");
+}
+
+/// A curve at a tenth, half and all of a capacity of 1000/s.
+fn curved() -> RunRecord {
+    let mut record = run(open(), bare_or_mesh);
+    record.capacities =
+        vec![CapacityRecord { variant: "mesh".into(), per_s: 1000.0, slices: vec![] }];
+    let shares = [0.1, 0.5, 1.0];
+    for share in shares {
+        let cell = Cell {
+            load: "curve".into(),
+            share: Some(share),
+            rate_per_s: None,
+            connections: None,
+            replicas: None,
+            nodes: None,
+        };
+        let rate = PlannedRate::OfCapacity(share);
+        let point = PlannedLoad {
+            name: format!("curve-{share}"),
+            cell: Some(cell),
+            release: Release::Open { rate, poisson: false, max_connections: 10 },
+            ..record.plan.loads[0].clone()
+        };
+        record.plan.loads.push(point);
+    }
+    each_arm(&mut record, |_, of| {
+        let first = of.slices[0].clone();
+        for share in shares {
+            let rate_per_s = share * 1000.0;
+            // All of it is more than mesh carries.
+            let is_past = of.arm.variant == "mesh" && share == 1.0;
+            let completed = if is_past { 900.0 } else { rate_per_s };
+            let latency_us = if is_past { 40_000 } else { 1000 + (share * 1000.0) as u64 };
+            let mut slice = first.clone();
+            slice.load = format!("curve-{share}");
+            slice.rate_per_s = Some(rate_per_s);
+            slice.report = load_report(Shown { rate_per_s: completed, latency_us, ..MESH });
+            of.slices.push(slice);
+        }
+    });
+    record
+}
+
+#[test]
+fn a_curve_has_a_line_a_variant_and_its_knee_and_its_points_are_no_loads() {
+    let found = super::findings(&curved());
+    assert_eq!(found.loads.len(), 1);
+    let curve = found.curve.as_ref().unwrap();
+    let [bare, mesh] = curve.lines.as_slice() else { panic!("two variants") };
+    assert_eq!(
+        bare.points.iter().map(|p| p.rate_per_s).collect::<Vec<_>>(),
+        [100.0, 500.0, 1000.0]
+    );
+    assert_eq!(mesh.points.iter().map(|p| p.carried).collect::<Vec<_>>(), [true, true, false]);
+    assert_eq!((bare.knee_per_s, mesh.knee_per_s), (Some(1000.0), Some(500.0)));
+    assert!((mesh.points[1].p50_us.value - 1500.0).abs() < 3.0);
+    assert!((mesh.points[1].cpu_us.unwrap().value - 460.0).abs() < 1e-6);
+    assert!(said(&found, "did not keep up").is_empty(), "{:?}", found.caveats);
+    assert_eq!(super::findings(&run(open(), bare_or_mesh)).curve, None);
+}
+
+#[test]
+fn a_rate_that_is_carried_late_is_past_the_knee() {
+    let mut record = curved();
+    change_slices(
+        &mut record,
+        |_, _, slice| slice.load == "curve-0.5",
+        |slice| {
+            slice.report.measure.latency.record_n_ns(60_000_000, 50);
+        },
+    );
+    let curve = super::findings(&record).curve.unwrap();
+    assert_eq!((curve.lines[0].knee_per_s, curve.lines[1].knee_per_s), (Some(1000.0), Some(100.0)));
+}
+
+#[test]
+fn answers_that_do_not_keep_up_are_told_by_arm_and_load() {
+    let mut record = run(open(), bare_or_mesh);
+    change_slices(
+        &mut record,
+        |round, arm, _| round < 3 && arm.variant == "mesh",
+        |slice| {
+            slice.report.measure.completed -= 20;
+        },
+    );
+    let found = super::findings(&record);
+    assert!(said(&found, "did not keep up")[0].ends_with("rounds: mesh under load (2)"));
+}
+
+#[test]
+fn caveats_come_kind_by_kind() {
+    let mut record = run(open(), bare_or_mesh);
+    record.rounds.truncate(2);
+    record.host.lacks = vec!["no cgroups".into()];
+    record.plan.warnings = vec!["few connections".into()];
+    let kinds: Vec<CaveatKind> = super::findings(&record).caveats.iter().map(|c| c.kind).collect();
+    assert_eq!(
+        kinds,
+        [CaveatKind::Missing, CaveatKind::Comparison, CaveatKind::Precision, CaveatKind::Lab]
+    );
 }
 
 #[test]
@@ -309,18 +697,15 @@ fn published_figures_are_compared_by_their_ratio_to_the_published_baseline() {
 }
 
 #[test]
-fn a_rate_relative_to_the_knee_names_the_slowest_variant() {
+fn a_rate_relative_to_the_capacity_names_the_slowest_variant() {
     let share =
-        Release::Open { rate: PlannedRate::OfKnee(0.6), poisson: false, max_connections: 10 };
+        Release::Open { rate: PlannedRate::OfCapacity(0.6), poisson: false, max_connections: 10 };
     let mut record = run(share, bare_or_mesh);
-    let knee = |variant: &str, rate_per_s: f64| KneeRecord {
-        variant: variant.into(),
-        rate_per_s,
-        tried: vec![],
-    };
-    record.knees = vec![knee("bare", 2000.0), knee("mesh", 1500.0)];
+    let capacity =
+        |variant: &str, per_s| CapacityRecord { variant: variant.into(), per_s, slices: vec![] };
+    record.capacities = vec![capacity("bare", 2000.0), capacity("mesh", 1500.0)];
     let describes = &super::findings(&record).loads[0].describes;
-    assert!(describes.contains("900 requests/s (60 % of the knee of mesh, 1500/s)"), "{describes}");
+    assert!(describes.contains("900/s (60 % of the capacity of mesh, 1500/s)"), "{describes}");
 }
 
 #[test]
@@ -328,24 +713,4 @@ fn the_same_run_gives_the_same_findings_byte_for_byte() {
     let record = run(open(), bare_or_mesh);
     let text = |record: &RunRecord| serde_json::to_string(&super::findings(record)).unwrap();
     assert_eq!(text(&record), text(&record));
-}
-
-#[test]
-fn a_known_effect_of_a_run_is_what_its_findings_say() {
-    let flow = fixture::Flow::of(fixture::STUDY);
-    flow.run(&fixture::lab(fixture::sound)).ending.unwrap();
-    let found = super::findings(&flow.stored());
-    let table = [
-        // HDR histograms of three digits: within one part in a thousand.
-        (Metric::LatencyP50, 600.0, 1.6),
-        (Metric::LatencyP99, 600.0, 1.6),
-        (Metric::CpuPerRequest, 160.0, 460.0 / 300.0),
-        (Metric::ApplicationCpuPerRequest, 10.0, 310.0 / 300.0),
-    ];
-    for (metric, difference, ratio) in table {
-        let effect = effect(&found, metric);
-        assert!((effect.difference.value - difference).abs() < 2.0, "{effect:?}");
-        assert!((effect.ratio.value - ratio).abs() < 0.002, "{effect:?}");
-        assert_eq!((effect.verdict, effect.difference.blocks), (Verdict::Difference, 2));
-    }
 }

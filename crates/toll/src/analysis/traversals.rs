@@ -1,28 +1,28 @@
 //! What each sidecar costs for a request, and for each time that one crosses it.
 //!
-//! How often a request crosses a sidecar is counted by the proof of path over all that the load sent; CPU is that
-//! of the measured window over what was completed in it.
+//! How often a request crosses a sidecar is counted by the proof of path, which is one for all loads of an arm in a
+//! round: over all requests of the round. CPU is that of the load's slices over what was answered in them.
 
-use toll_lab::{Component, Proof, Role};
+use toll_lab::{Component, Role};
 
 use super::accounts::Owner;
 use super::effects;
 use super::findings::{SidecarCost, TraversalCosts};
-use crate::store::TrialRecord;
+use super::tally::{Stay, Tally};
 
-/// Of the trials whose proof counted traversals; `None` when none did.
-pub fn costs(trials: &[&TrialRecord]) -> Option<TraversalCosts> {
-    let counted = |t: &&TrialRecord| t.proof.as_ref().is_some_and(|p| !p.traversals.is_empty());
-    let trials: Vec<&TrialRecord> = trials.iter().copied().filter(counted).collect();
+/// Of the tallies whose proof counted traversals; `None` when none did.
+pub fn costs(tallies: &[&Tally<'_>]) -> Option<TraversalCosts> {
+    let counted = |t: &&Tally<'_>| !t.stay.traversals.is_empty();
+    let tallies: Vec<&Tally<'_>> = tallies.iter().copied().filter(counted).collect();
     let sidecars: Vec<SidecarCost> =
-        pods(&trials).iter().filter_map(|pod| cost(&trials, pod, |one| one == pod)).collect();
-    Some(TraversalCosts { sidecars, total: cost(&trials, "all", |_| true)? })
+        pods(&tallies).iter().filter_map(|pod| cost(&tallies, pod, |one| one == pod)).collect();
+    Some(TraversalCosts { sidecars, total: cost(&tallies, "all", |_| true)? })
 }
 
 /// Pods with a sidecar, in the order of the proofs.
-fn pods(trials: &[&TrialRecord]) -> Vec<String> {
+fn pods(tallies: &[&Tally<'_>]) -> Vec<String> {
     let mut pods: Vec<String> = Vec::new();
-    for way in trials.iter().filter_map(|t| t.proof.as_ref()).flat_map(|p| &p.traversals) {
+    for way in tallies.iter().flat_map(|tally| &tally.stay.traversals) {
         if !pods.contains(&way.pod) {
             pods.push(way.pod.clone());
         }
@@ -30,20 +30,20 @@ fn pods(trials: &[&TrialRecord]) -> Vec<String> {
     pods
 }
 
-fn cost(trials: &[&TrialRecord], name: &str, wanted: impl Fn(&str) -> bool) -> Option<SidecarCost> {
-    let cpu = |t: &TrialRecord| {
+fn cost(tallies: &[&Tally<'_>], name: &str, wanted: impl Fn(&str) -> bool) -> Option<SidecarCost> {
+    let cpu = |t: &Tally<'_>| {
         effects::cpu_per_request(t, |owner| sidecar_pod(owner).is_some_and(&wanted))
     };
-    let crossed = |t: &TrialRecord| traversals_per_request(t, &wanted);
-    let per_traversal = |t: &TrialRecord| {
+    let crossed = |t: &Tally<'_>| traversals_per_request(t, &wanted);
+    let per_traversal = |t: &Tally<'_>| {
         let times = crossed(t).filter(|times| *times > 0.0)?;
         cpu(t).map(|us| us / times)
     };
     Some(SidecarCost {
         pod: name.into(),
-        cpu_us: effects::mean_observed(trials, cpu)?,
-        traversals: effects::mean_observed(trials, crossed)?,
-        per_traversal_us: effects::mean_observed(trials, per_traversal),
+        cpu_us: effects::mean_observed(tallies, cpu)?,
+        traversals: effects::mean_observed(tallies, crossed)?,
+        per_traversal_us: effects::mean_observed(tallies, per_traversal),
     })
 }
 
@@ -54,9 +54,8 @@ fn sidecar_pod(owner: &Owner) -> Option<&str> {
     }
 }
 
-fn traversals_per_request(trial: &TrialRecord, wanted: impl Fn(&str) -> bool) -> Option<f64> {
-    let Proof { traversals, .. } = trial.proof.as_ref()?;
-    let requests = trial.load.as_ref()?.sent_in_all_phases;
+fn traversals_per_request(tally: &Tally<'_>, wanted: impl Fn(&str) -> bool) -> Option<f64> {
+    let Stay { traversals, requests, .. } = &*tally.stay;
     let counted: u64 = traversals.iter().filter(|t| wanted(&t.pod)).map(|t| t.counted).sum();
-    (requests > 0).then(|| counted as f64 / requests as f64)
+    (*requests > 0).then(|| counted as f64 / *requests as f64)
 }

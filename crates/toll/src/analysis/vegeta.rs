@@ -12,21 +12,10 @@ use toll_load::{LoadReport, PhaseReport};
 use super::counts::{ended, failed, seconds, share};
 use super::findings::VegetaSummary;
 use super::status::reason;
-use crate::store::TrialRecord;
 
-/// Of one load.
+/// Of one load, or of slices that follow each other.
 pub fn summary(load: &LoadReport) -> VegetaSummary {
-    sum_up(&load.measure, seconds(&load.measure))
-}
-
-/// All valid trials of one variant as one load; the rates are by the sum of the trials' lengths.
-pub fn of_trials(trials: &[&TrialRecord]) -> Option<VegetaSummary> {
-    let loads: Vec<LoadReport> = trials.iter().filter_map(|t| t.load.clone()).collect();
-    let attack_s = loads.iter().map(|load| seconds(&load.measure)).sum();
-    LoadReport::merge(&loads).map(|merged| sum_up(&merged.measure, attack_s))
-}
-
-fn sum_up(measured: &PhaseReport, attack_s: f64) -> VegetaSummary {
+    let (measured, attack_s) = (&load.measure, seconds(&load.measure));
     let requests = ended(measured);
     let of_each = |total: u64| (total, share(total as f64, requests as f64));
     let successful = share(successes(measured) as f64, measured.done as f64);

@@ -5,30 +5,34 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::calibrate::CalibrateArguments;
 use super::capacity::CapacityArguments;
 use crate::load::arguments::{LoadArguments, MergeArguments};
 
 const EXAMPLES: &str = "\
 Examples:
-  toll run mesher --quick          a first look, in under three minutes
+  toll run mesher --quick          a first look, in under two minutes
   toll run mesher                  the built-in study on this machine
-  toll run ./study.yaml --blocks 10
+  toll run ./study.yaml --for 10m
   toll load -c 50 -z 30s http://localhost:8080/
   toll plan mesher                 what would run, and how the variants differ
   toll report runs/20261121-140312-mesher
   toll plan-capacity RUN --pods 40 --rate 30
+  toll calibrate --for 60m         does toll find what is there, and nothing else
   toll doctor                      what this machine can show, and what is missing
 
 Exit status: 0 done, 1 failed, 2 wrong command line or study file, 3 a variant
-has no valid trial, 4 `toll load` did not keep its schedule, 99 a --fail-if of
+has nothing that counts, 4 `toll load` did not keep its schedule, 99 a --fail-if of
 `toll load` was met, 130 interrupted (what was measured is kept).";
 
 /// A run is resumed as it was planned.
-const NOT_OF_A_RESUMED_RUN: [&str; 12] = [
+const NOT_OF_A_RESUMED_RUN: [&str; 14] = [
     "study",
     "quick",
     "paper",
-    "blocks",
+    "time",
+    "width",
+    "curve",
     "variants",
     "aa",
     "runtime",
@@ -57,7 +61,7 @@ pub enum Command {
     Load(Box<LoadArguments>),
     /// Merge the results of the parts of one load
     Merge(MergeArguments),
-    /// Print what a run would do: trials in order, rendered configurations, differences
+    /// Print what a run would do: rounds and slices in order, rendered configurations, differences
     Plan(PlanArguments),
     /// List the built-in studies
     Studies,
@@ -65,13 +69,15 @@ pub enum Command {
     Study(StudyArguments),
     /// Report an earlier run again
     Report(ReportArguments),
+    /// Try the instrument on itself: equal arms, and effects of known size
+    Calibrate(CalibrateArguments),
     /// Predict CPU, memory and added latency of a fleet from a run that swept replicas
     PlanCapacity(CapacityArguments),
     /// Say what this machine can show, which parts are there, and what is missing
     Doctor(DoctorArguments),
     /// Remove what a killed run left behind
     Clean,
-    /// The load engine: a plan on stdin, events on stdout (a lab starts it)
+    /// The load engine: plans on stdin, events on stdout (a lab starts it)
     #[command(hide = true)]
     Engine,
     /// The built-in service (a lab starts it)
@@ -96,15 +102,22 @@ pub struct StudyChoice {
     /// A built-in study (`toll studies` lists them) or a study file
     #[arg(value_name = "STUDY")]
     pub study: String,
-    /// A first look: short trials
+    /// A first look: few rounds
     #[arg(long, conflicts_with = "paper")]
     pub quick: bool,
     /// The durations of the published study
     #[arg(long)]
     pub paper: bool,
-    /// Blocks, each with every variant once (default: the study's)
-    #[arg(long, value_name = "N")]
-    pub blocks: Option<usize>,
+    /// As many rounds as fit into this time, for instance 5m
+    #[arg(id = "time", long = "for", value_name = "TIME", value_parser = seconds)]
+    pub time_s: Option<f64>,
+    /// Until the half-widths of the headline metrics are at most this share, for instance 3%; 30 minutes at the most
+    /// unless --for says how long
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub width: Option<f64>,
+    /// Also measure latency and CPU per request at rates from 10 to 100 % of capacity
+    #[arg(long)]
+    pub curve: bool,
     /// Only these variants; the baseline always runs
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub variants: Vec<String>,
@@ -125,24 +138,69 @@ pub struct StudyChoice {
     pub isolation: Option<IsolationChoice>,
 }
 
+/// How many rounds: all of them, or so many more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoundsChoice {
+    /// In all.
+    All(usize),
+    /// More than there are.
+    More(usize),
+}
+
+impl std::str::FromStr for RoundsChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (more, digits) = text.strip_prefix('+').map_or((false, text), |rest| (true, rest));
+        let count = digits.parse().ok().filter(|count| (1..=MOST_ROUNDS).contains(count));
+        match (count, more) {
+            (Some(count), false) => Ok(Self::All(count)),
+            (Some(count), true) => Ok(Self::More(count)),
+            (None, _) => Err(format!("a number from 1 to {MOST_ROUNDS}, or +N with --resume")),
+        }
+    }
+}
+
+/// Nobody runs more.
+const MOST_ROUNDS: usize = 10_000;
+
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
+    let span: crate::study::TimeSpan = text.parse().map_err(|_| "for instance 5m or 90s")?;
+    let seconds = span.get().as_secs_f64();
+    if seconds > 0.0 { Ok(seconds) } else { Err("longer than nothing".into()) }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share: crate::study::Share = text.parse().map_err(|_| "for instance 3%")?;
+    if share.fraction() > 0.0 { Ok(share.fraction()) } else { Err("more than 0 %".into()) }
+}
+
 /// Arguments of `toll run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   toll run mesher --quick
-  toll run mesher --blocks 10 --out /tmp/mesher-today
-  toll run mesher --aa --blocks 10
+  toll run mesher --for 10m --width 2%
+  toll run mesher --curve
+  toll run mesher --rounds 20 --out /tmp/mesher-today
   toll run customer-360 --runtime spring
   toll run petclinic-agent
   toll run egress-gateway --database postgres
-  toll run --resume runs/20261121-140312-mesher")]
+  toll run --resume runs/20261121-140312-mesher
+  toll run --resume runs/20261121-140312-mesher --rounds +8")]
 pub struct RunArguments {
     /// The study and how to run it; not with --resume, which keeps the plan.
     #[command(flatten)]
     pub choice: Option<StudyChoice>,
-    /// Go on with an interrupted run: measured trials are kept, the rest runs
+    /// Rounds, each with every arm brought up once (default: the study's); +N adds to those of a run with --resume
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<RoundsChoice>,
+    /// Go on with a run: what was measured is kept, the rest runs
     #[arg(long, value_name = "RUN", conflicts_with_all = NOT_OF_A_RESUMED_RUN)]
     pub resume: Option<PathBuf>,
+    /// Print all tables at the end, not only the answer
+    #[arg(long)]
+    pub full: bool,
     /// Directory of the run (default: runs/<time>-<study>)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -157,6 +215,9 @@ pub struct PlanArguments {
     /// The study and how to run it.
     #[command(flatten)]
     pub choice: StudyChoice,
+    /// Rounds, each with every arm brought up once (default: the study's)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_ROUNDS as u64))]
+    pub rounds: Option<u64>,
     /// The plan as JSON, without configurations
     #[arg(long)]
     pub json: bool,

@@ -11,17 +11,20 @@ use toll_lab::{DatabaseServer, Isolation, Lab, LocalOptions, Runtime};
 
 use super::arguments::{
     DatabaseChoice, DoctorArguments, IsolationChoice, PlanArguments, ReportArguments, ReportFormat,
-    RunArguments, RuntimeChoice, StudyArguments, StudyChoice,
+    RoundsChoice, RunArguments, RuntimeChoice, StudyArguments, StudyChoice,
 };
+use super::calibrate;
 use super::exit;
 use super::parts::Parts;
 use super::progress::Progress;
 use super::talk::{CliError, print, say, stdout_style};
 use crate::analysis;
 use crate::analysis::findings::Findings;
+use crate::calibrate as page_of;
+use crate::event::RunEvent;
 use crate::load::arguments::{LoadArguments, MergeArguments};
 use crate::load::{self, Ending as LoadEnding, Outcome, Shell};
-use crate::plan::{self, Choices, Plan};
+use crate::plan::{self, Choices, Plan, PlannedExtent};
 use crate::report;
 use crate::run::{self, Ending, Session};
 use crate::store::Store;
@@ -31,26 +34,27 @@ use crate::study::{self, Profile, Study};
 pub fn run(arguments: &RunArguments) -> Result<u8, CliError> {
     let interrupt = catch_signals(&OF_A_RUN)?;
     let (store, plan, lab) = match &arguments.resume {
-        Some(run) => resumed(run, &interrupt)?,
+        Some(run) => resumed(run, arguments.rounds, &interrupt)?,
         None => begun(arguments, &interrupt)?,
     };
     say(&format!("run directory: {}", store.dir().display()));
-    let mut progress = Progress::new();
-    let mut watch = |event: &crate::event::RunEvent| progress.show(event);
-    let ended =
-        Session { plan: &plan, lab: &lab, store: &store, interrupt: &interrupt, watch: &mut watch }
-            .run();
+    let ending = watched(&store, &plan, &lab, &interrupt);
     // Whatever ended the run: what was measured is reported.
     let findings = write_reports(&store);
-    if ended.is_err() {
+    if ending.is_err() {
         say(&format!("what was measured is kept: toll run --resume {}", store.dir().display()));
     }
-    let ending = ended?;
+    let ending = ending?;
     let findings = findings?;
-    if !findings.trials.is_empty() {
+    if findings.extent.rounds > 0 {
         let (width, colour) = stdout_style();
-        print(&report::terminal(&findings, width, colour))?;
-        say(&format!("report: {}", store.dir().join("report.html").display()));
+        print(&match arguments.full {
+            true => report::full(&findings, width, colour),
+            false => {
+                let dir = store.dir().display().to_string();
+                report::terminal(&findings, &dir, width, colour)
+            }
+        })?;
     }
     if ending == Ending::Interrupted {
         say(&format!("go on with: toll run --resume {}", store.dir().display()));
@@ -59,21 +63,43 @@ pub fn run(arguments: &RunArguments) -> Result<u8, CliError> {
     Ok(if every_variant_counts(&findings) { exit::DONE } else { exit::UNPROVEN })
 }
 
+/// Runs the plan, and shows how its headline figures narrow.
+pub(super) fn watched(
+    store: &Store,
+    plan: &Plan,
+    lab: &Lab,
+    interrupt: &AtomicBool,
+) -> Result<Ending, CliError> {
+    let mut progress = Progress::new();
+    let headline = || store.read().map(|run| analysis::headline(&run)).unwrap_or_default();
+    let mut watch = |event: &RunEvent| {
+        progress.show(event);
+        if matches!(event, RunEvent::RoundEnded { .. }) {
+            progress.narrow(&headline());
+        }
+    };
+    let extent = plan.extent;
+    let mut is_sharp = || {
+        let width = extent.width.unwrap_or_default();
+        analysis::is_sharp(&headline(), width, extent.least_rounds)
+    };
+    let (watch, is_sharp) = (&mut watch, &mut is_sharp);
+    Ok(Session { plan, lab, store, interrupt, watch, is_sharp }.run()?)
+}
+
 fn begun(
     arguments: &RunArguments,
     interrupt: &Arc<AtomicBool>,
 ) -> Result<(Store, Plan, Lab), CliError> {
     let choice = arguments.choice.as_ref();
     let choice = choice.expect("clap asks for a study unless a run is resumed");
-    let wish = Wish::of(choice)?;
-    let plan = wish.plan(vec![])?;
-    let parts = unless_interrupted(interrupt, Parts::of(&plan))?;
-    let plan = match parts.unavailable() {
-        missing if missing.is_empty() => plan,
-        missing => without(&wish, missing)?,
+    let rounds = match arguments.rounds {
+        None => None,
+        Some(RoundsChoice::All(rounds)) => Some(rounds),
+        Some(RoundsChoice::More(more)) => return Err(CliError::MoreOfNothing { more }),
     };
-    let level = choice.isolation.map(isolation);
-    let lab = lab(level, arguments.realtime, &parts, interrupt)?;
+    let Ready { wish, plan, parts, lab } =
+        Ready::of(choice, rounds, arguments.realtime, interrupt)?;
     let as_written = plan.warnings.len();
     let plan = run::fitted(plan, &lab);
     plan.warnings[as_written..].iter().for_each(|warning| say(&format!("warning: {warning}")));
@@ -82,6 +108,37 @@ fn begun(
     let facts = run::host_facts(&lab, arguments.realtime, &parts.labelled(), &plan)?;
     let store = Store::create(&dir, &wish.text, &plan, &facts)?;
     Ok((store, plan, lab))
+}
+
+/// All that a run needs before it has a directory.
+pub(super) struct Ready {
+    /// What was chosen.
+    pub(super) wish: Wish,
+    /// What can run of it.
+    pub(super) plan: Plan,
+    /// What it runs with.
+    pub(super) parts: Parts,
+    /// Where.
+    pub(super) lab: Lab,
+}
+
+impl Ready {
+    pub(super) fn of(
+        choice: &StudyChoice,
+        rounds: Option<usize>,
+        realtime: bool,
+        interrupt: &Arc<AtomicBool>,
+    ) -> Result<Self, CliError> {
+        let wish = Wish::of(choice, rounds)?;
+        let plan = wish.plan(vec![])?;
+        let parts = unless_interrupted(interrupt, Parts::of(&plan))?;
+        let plan = match parts.unavailable() {
+            missing if missing.is_empty() => plan,
+            missing => without(&wish, missing)?,
+        };
+        let lab = lab(choice.isolation.map(isolation), realtime, &parts, interrupt)?;
+        Ok(Self { wish, plan, parts, lab })
+    }
 }
 
 /// What a fetch brought, unless the user wants to leave: then nothing is begun, and what failed failed for that.
@@ -100,8 +157,12 @@ fn without(wish: &Wish, missing: Vec<(String, String)>) -> Result<Plan, CliError
     wish.plan(missing)
 }
 
-fn resumed(run: &Path, interrupt: &Arc<AtomicBool>) -> Result<(Store, Plan, Lab), CliError> {
-    let (store, plan) = Store::open(run)?;
+fn resumed(
+    run: &Path,
+    rounds: Option<RoundsChoice>,
+    interrupt: &Arc<AtomicBool>,
+) -> Result<(Store, Plan, Lab), CliError> {
+    let (store, mut plan) = Store::open(run)?;
     let mut host = store.host()?;
     let parts = unless_interrupted(interrupt, Parts::of(&plan))?.complete()?;
     let lab = lab(host.isolation, host.realtime, &parts, interrupt)?;
@@ -109,7 +170,25 @@ fn resumed(run: &Path, interrupt: &Arc<AtomicBool>) -> Result<(Store, Plan, Lab)
     host.resume_on(&run::host_facts(&lab, host.realtime, &parts.labelled(), &plan)?);
     host.changes.iter().for_each(|change| say(&format!("warning: {change}")));
     store.write_host(&host)?;
+    if let Some(rounds) = rounds {
+        plan = extended(plan, rounds, store.rounds()?.len());
+        store.extend(&plan)?;
+    }
     Ok((store, plan, lab))
+}
+
+/// The plan with another number of rounds, which then is what ends the run.
+fn extended(mut plan: Plan, rounds: RoundsChoice, done: usize) -> Plan {
+    plan.extent = PlannedExtent {
+        rounds: Some(match rounds {
+            RoundsChoice::All(rounds) => rounds,
+            RoundsChoice::More(more) => done + more,
+        }),
+        for_s: None,
+        width: None,
+        ..plan.extent
+    };
+    plan
 }
 
 /// `toll load`.
@@ -150,7 +229,8 @@ fn conclude(outcome: Outcome) -> Result<u8, CliError> {
 
 /// `toll plan`.
 pub fn plan(arguments: &PlanArguments) -> Result<u8, CliError> {
-    let plan = Wish::of(&arguments.choice)?.plan(vec![])?;
+    let rounds = arguments.rounds.map(|rounds| rounds as usize);
+    let plan = Wish::of(&arguments.choice, rounds)?.plan(vec![])?;
     let level = arguments.choice.isolation.map(isolation);
     let lab = lab(level, false, &Parts::default(), &Arc::default())?;
     let plan = run::fitted(plan, &lab);
@@ -191,10 +271,18 @@ pub fn study(arguments: &StudyArguments) -> Result<u8, CliError> {
 /// `toll report`.
 pub fn report(arguments: &ReportArguments) -> Result<u8, CliError> {
     let (store, _) = Store::open(&arguments.run)?;
+    if let Some(calibration) = calibrate::earlier(&store)? {
+        print(&match arguments.format {
+            ReportFormat::Terminal | ReportFormat::Markdown => page_of::terminal(&calibration),
+            ReportFormat::Json => page_of::json(&calibration),
+            ReportFormat::Html => page_of::html(&calibration),
+        })?;
+        return Ok(exit::DONE);
+    }
     let findings = write_reports(&store)?;
     let (width, colour) = stdout_style();
     print(&match arguments.format {
-        ReportFormat::Terminal => report::terminal(&findings, width, colour),
+        ReportFormat::Terminal => report::full(&findings, width, colour),
         ReportFormat::Markdown => report::markdown(&findings),
         ReportFormat::Json => report::json(&findings),
         ReportFormat::Html => report::html(&findings),
@@ -244,22 +332,25 @@ pub fn clean() -> Result<u8, CliError> {
 }
 
 /// A study, and what the user chose of it.
-struct Wish {
+pub(super) struct Wish {
     /// The study file's.
-    text: String,
+    pub(super) text: String,
     study: Study,
     warnings: Vec<String>,
     choices: Choices,
 }
 
 impl Wish {
-    fn of(choice: &StudyChoice) -> Result<Self, CliError> {
+    fn of(choice: &StudyChoice, rounds: Option<usize>) -> Result<Self, CliError> {
         let (name, text) = study_text(&choice.study)?;
         let (study, warnings) = read(&name, &text)?;
         let choices = Choices {
             database: choice.database.map(database),
             profile: profile(choice),
-            blocks: choice.blocks,
+            rounds,
+            for_s: choice.time_s,
+            width: choice.width,
+            curve: choice.curve,
             variants: choice.variants.clone(),
             against_itself: choice.aa,
             runtime: choice.runtime.map(runtime),
@@ -383,26 +474,26 @@ fn isolation(choice: IsolationChoice) -> Isolation {
     }
 }
 
-fn default_dir(study: &str) -> PathBuf {
+pub(super) fn default_dir(study: &str) -> PathBuf {
     let time = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
     Path::new("runs").join(format!("{time}-{study}"))
 }
 
 /// What is said to the first signal, and to the second.
-struct LastWords {
+pub(super) struct LastWords {
     first: &'static str,
     second: &'static str,
 }
 
-const OF_A_RUN: LastWords = LastWords {
-    first: "ending the trial and taking the lab down; once more to leave at once",
+pub(super) const OF_A_RUN: LastWords = LastWords {
+    first: "ending the round and taking the lab down; once more to leave at once",
     second: "left at once: `toll clean` or the next run removes what is still there",
 };
 const OF_A_LOAD: LastWords =
     LastWords { first: "ending the load; once more to leave at once", second: "left at once" };
 
 /// The first signal ends the run in order, a second one at once: then the kernel ends what toll started.
-fn catch_signals(words: &'static LastWords) -> Result<Arc<AtomicBool>, CliError> {
+pub(super) fn catch_signals(words: &'static LastWords) -> Result<Arc<AtomicBool>, CliError> {
     let interrupt = Arc::new(AtomicBool::new(false));
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(CliError::Signals)?;
     let heard = Arc::clone(&interrupt);
@@ -426,7 +517,7 @@ fn write_reports(store: &Store) -> Result<Findings, CliError> {
     Ok(findings)
 }
 
-/// Whether every variant that should run has a valid trial under every load.
+/// Whether every variant that should run has slices that count under every load.
 fn every_variant_counts(findings: &Findings) -> bool {
     let wanted = findings.variants.iter().filter(|variant| variant.skipped.is_none()).count();
     findings.loads.iter().all(|load| load.variants.len() == wanted)

@@ -1,6 +1,7 @@
 //! The command: what was typed, resolved once into what will happen. stdout is data, stderr is talk.
 
 mod arguments;
+mod calibrate;
 mod capacity;
 mod commands;
 mod parts;
@@ -21,7 +22,7 @@ pub mod exit {
     pub const FAILED: u8 = 1;
     /// The command line or the study file is wrong. clap uses the same status.
     pub const USAGE: u8 = 2;
-    /// The run ended, but a variant has no valid trial under some load.
+    /// The run ended, but a variant has no round that counts under some load.
     pub const UNPROVEN: u8 = 3;
     /// A load ended, but requests of its schedule were never sent.
     pub const UNKEPT: u8 = 4;
@@ -42,6 +43,7 @@ pub fn main() -> ExitCode {
         Command::Studies => commands::studies(),
         Command::Study(arguments) => commands::study(&arguments),
         Command::Report(arguments) => commands::report(&arguments),
+        Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
         Command::PlanCapacity(arguments) => capacity::plan_capacity(&arguments),
         Command::Doctor(arguments) => commands::doctor(&arguments),
         Command::Clean => commands::clean(),

@@ -1,165 +1,223 @@
-//! Run events on stderr: a live line in a terminal, one line per trial elsewhere.
+//! Run events on stderr: in a terminal a small table of the headline figures, redrawn in place as their intervals
+//! narrow, above a live line; elsewhere a line a round.
 
-use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::talk::say;
+use crate::analysis::findings::{Effect, Estimate, Metric};
 use crate::event::RunEvent;
 
 /// Shows a run while it goes on.
 pub struct Progress {
-    live: Option<ProgressBar>,
-    trials: usize,
-    blocks: usize,
-    trial: String,
-    stage: String,
+    live: Option<Live>,
+    began: Instant,
+    rounds: Option<usize>,
+    round: usize,
     /// Seconds to go when it was last told, and when that was.
     remaining: (f64, Instant),
-    /// Virtual users of the loads whose users are scaled.
-    users: BTreeMap<String, u32>,
+    stage: String,
+}
+
+/// What is redrawn in place.
+struct Live {
+    table: ProgressBar,
+    line: ProgressBar,
 }
 
 impl Progress {
     /// Live when stderr is a terminal.
     pub fn new() -> Self {
         Self {
-            live: io::stderr().is_terminal().then(live_bar),
-            trials: 0,
-            blocks: 0,
-            trial: String::new(),
-            stage: String::new(),
+            live: io::stderr().is_terminal().then(Live::new),
+            began: Instant::now(),
+            rounds: None,
+            round: 0,
             remaining: (0.0, Instant::now()),
-            users: BTreeMap::new(),
+            stage: String::new(),
         }
     }
 
     /// Shows one event.
     pub fn show(&mut self, event: &RunEvent) {
         match event {
-            RunEvent::Started { trials, blocks, estimate_s, .. } => {
-                (self.trials, self.blocks) = (*trials, *blocks);
+            RunEvent::Started { rounds, done, arms, estimate_s } => {
+                self.rounds = *rounds;
                 self.remaining = (*estimate_s, Instant::now());
-                self.tell(&time_budget(event));
+                self.tell(&begin(*rounds, *done, *arms, *estimate_s));
             }
-            RunEvent::KneeSearch { variant } => {
-                self.trial = format!("knee of {variant}");
-                self.stage = "searching".into();
-                self.redraw("");
-            }
-            RunEvent::KneeTried { rate_per_s, carried, .. } => {
-                let verdict = if *carried { "carried" } else { "too much" };
-                self.redraw(&format!("{rate_per_s:.0}/s {verdict}"));
-            }
-            RunEvent::StartedAnew { arm, reason } => {
-                self.tell(&format!("warning: {arm} is started anew: {reason}"));
-            }
-            RunEvent::KneeFound { variant, rate_per_s } => {
-                self.tell(&format!("knee of {variant}: {rate_per_s:.0} requests/s"));
-            }
-            RunEvent::UsersScaled { load, users, of, knee_per_s, made_for_knee_per_s } => {
-                self.users.insert(load.clone(), *users);
-                self.tell(&users_scaled(load, [*users, *of], [*knee_per_s, *made_for_knee_per_s]));
-            }
-            RunEvent::TrialStarted { index, block, arm, load, remaining_s } => {
-                let users = self.users.get(load);
-                let users = users.map_or(String::new(), |users| format!(" with {users} users"));
-                let block = format!("block {block} of {}", self.blocks);
-                self.trial = format!("{index}/{} {load}{users}, {arm}, {block}", self.trials);
+            RunEvent::RoundStarted { round, remaining_s } => {
+                self.round = *round;
                 self.remaining = (*remaining_s, Instant::now());
             }
-            RunEvent::Stage { stage } => {
-                self.stage.clone_from(stage);
+            RunEvent::Stage { stage, arm } => {
+                let arm = arm.as_ref().map_or(String::new(), |arm| format!(" {arm}"));
+                self.stage = format!("{}{arm}", stage.words());
                 self.redraw("");
             }
-            RunEvent::Settling { at_s, throughput_per_s, cpu_per_request_us } => {
-                self.stage = settling(*at_s, *throughput_per_s, *cpu_per_request_us);
-                self.redraw("");
+            RunEvent::Settling { arm, at_s, throughput_per_s, cpu_per_request_us } => {
+                self.redraw(&settling(arm, *at_s, *throughput_per_s, *cpu_per_request_us));
             }
-            RunEvent::Progress { throughput_per_s, p50_us, p99_us, errors, .. } => {
-                let latency = format!("p50 {:.2} ms p99 {:.2} ms", p50_us / 1e3, p99_us / 1e3);
-                let errors = if *errors > 0 { format!(" {errors} errors") } else { String::new() };
-                self.redraw(&format!("{throughput_per_s:.0}/s {latency}{errors}"));
+            RunEvent::CapacityFound { variant, per_s } => {
+                self.tell(&format!("{variant} carries {} requests/s flat out", grouped(*per_s)));
             }
-            RunEvent::TrialEnded { index, invalid, remaining_s } => {
-                self.end_trial(*index, invalid, *remaining_s);
+            RunEvent::UsersScaled { load, users, of, capacity_per_s, made_for_per_s } => {
+                self.tell(&users_scaled(load, [*users, *of], [*capacity_per_s, *made_for_per_s]));
+            }
+            RunEvent::SliceEnded {
+                progress, arm, load, throughput_per_s, p50_us, invalid, ..
+            } => {
+                let (done, all) = progress;
+                let state = match invalid.first() {
+                    Some(reason) => format!("does not count: {reason}"),
+                    None => format!("{}/s, p50 {:.2} ms", grouped(*throughput_per_s), p50_us / 1e3),
+                };
+                self.redraw(&format!("{done}/{all} {load}, {arm}: {state}"));
+            }
+            RunEvent::ArmInvalid { arm, reason } => {
+                let round = self.round;
+                self.tell(&format!("round {round}: {arm} does not count: {reason}"));
+            }
+            RunEvent::RoundEnded { remaining_s, .. } => {
+                self.remaining = (*remaining_s, Instant::now());
             }
             RunEvent::Ended { interrupted } => self.end(*interrupted),
         }
     }
 
-    fn end_trial(&mut self, index: usize, invalid: &[String], remaining_s: f64) {
-        self.remaining = (remaining_s, Instant::now());
-        if let [reason, ..] = invalid {
-            self.tell(&format!("trial {index} does not count: {reason}"));
-        }
-        if self.live.is_none() {
-            say(&format!("trial {} done, about {} to go", self.trial, clock(remaining_s)));
+    /// Shows what the rounds so far say of the headline metrics.
+    pub fn narrow(&self, headline: &[Effect]) {
+        match &self.live {
+            Some(live) => live.table.set_message(table(headline).join("\n")),
+            None => say(&format!("{}: {}", self.place(), in_a_line(headline))),
         }
     }
 
+    /// `round 3 of 10, 1:12 min gone, about 3:48 min to go`
+    fn place(&self) -> String {
+        let of = self.rounds.map_or(String::new(), |rounds| format!(" of {rounds}"));
+        let (then_s, told) = self.remaining;
+        let left = clock(then_s - told.elapsed().as_secs_f64());
+        let gone = clock(self.began.elapsed().as_secs_f64());
+        format!("round {}{of}, {gone} gone, about {left} to go", self.round)
+    }
+
     fn end(&mut self, interrupted: bool) {
-        if let Some(bar) = &self.live {
-            bar.finish_and_clear();
+        if let Some(live) = &self.live {
+            live.line.finish_and_clear();
+            live.table.finish_and_clear();
         }
         if interrupted {
-            say("interrupted: measured trials are kept");
+            say("interrupted: measured rounds are kept");
         }
     }
 
     fn redraw(&self, detail: &str) {
-        if let Some(bar) = &self.live {
-            let (then_s, told) = self.remaining;
-            let left = clock(then_s - told.elapsed().as_secs_f64());
-            bar.set_message(format!("{} | {} | {left} to go | {detail}", self.trial, self.stage));
+        if let Some(live) = &self.live {
+            live.line.set_message(format!("{} | {} | {detail}", self.place(), self.stage));
         }
     }
 
     /// A line that stays.
     fn tell(&self, text: &str) {
         match &self.live {
-            Some(bar) => bar.println(text),
+            Some(live) => live.line.println(text),
             None => say(text),
         }
     }
 }
 
-fn live_bar() -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    let style = ProgressStyle::with_template("{spinner} {wide_msg}");
-    bar.set_style(style.expect("the template is fixed and names known keys"));
-    bar.enable_steady_tick(Duration::from_millis(250));
-    bar
+impl Live {
+    fn new() -> Self {
+        let both = MultiProgress::new();
+        let bar = |template: &str| {
+            let style = ProgressStyle::with_template(template);
+            let bar = both.add(ProgressBar::new_spinner());
+            bar.with_style(style.expect("the template is fixed and names known keys"))
+        };
+        let (table, line) = (bar("{msg}"), bar("{spinner} {wide_msg}"));
+        line.enable_steady_tick(Duration::from_millis(250));
+        Self { table, line }
+    }
 }
 
-/// `200 trials, 80 bring-ups: about 13:20 min (bring-ups 3:10 min, trials 10:10 min)`
-fn time_budget(started: &RunEvent) -> String {
-    let RunEvent::Started { trials, done, estimate_s, bring_ups, bring_ups_s, trials_s, .. } =
-        started
-    else {
-        return String::new();
+/// `10 rounds of 3 arms: about 5:02 min`
+fn begin(rounds: Option<usize>, done: usize, arms: usize, estimate_s: f64) -> String {
+    let rounds = match rounds {
+        Some(1) => "1 round".into(),
+        Some(rounds) => format!("{rounds} rounds"),
+        None => "rounds".into(),
     };
-    let kept = if *done > 0 { format!(", {done} measured before") } else { String::new() };
-    let ups = match bring_ups {
-        1 => "1 bring-up".into(),
-        several => format!("{several} bring-ups"),
-    };
-    let knees_s = estimate_s - bring_ups_s - trials_s;
-    let knees = if knees_s >= 1.0 { format!("knees {}, ", clock(knees_s)) } else { String::new() };
-    let (ups_in, trials_in) = (clock(*bring_ups_s), clock(*trials_s));
-    format!(
-        "{trials} trials{kept}, {ups}: about {} ({knees}bring-ups {ups_in}, trials {trials_in})",
-        clock(*estimate_s)
-    )
+    let kept = if done > 0 { format!(", {done} measured before") } else { String::new() };
+    format!("{rounds} of {arms} arms{kept}: about {}", clock(estimate_s))
 }
 
-/// `settling 7 s: 1,850/s, 1.31 ms CPU a request`
-fn settling(at_s: f64, throughput_per_s: f64, cpu_per_request_us: Option<f64>) -> String {
-    let cpu = cpu_per_request_us
-        .map_or_else(String::new, |us| format!(", {:.2} ms CPU a request", us / 1e3));
-    format!("settling {at_s:.0} s: {}/s{cpu}", grouped(throughput_per_s))
+/// A row a variant, a column a headline metric.
+fn table(headline: &[Effect]) -> Vec<String> {
+    let (mut variants, mut metrics) = (Vec::new(), Vec::new());
+    for effect in headline {
+        if !variants.contains(&&effect.variant) {
+            variants.push(&effect.variant);
+        }
+        if !metrics.contains(&effect.metric) {
+            metrics.push(effect.metric);
+        }
+    }
+    let head = metrics.iter().map(|metric| format!("{:>26}", name(*metric))).collect::<String>();
+    let row = |variant: &&String| {
+        let of = |metric: &Metric| {
+            headline.iter().find(|e| e.variant == **variant && e.metric == *metric)
+        };
+        let cells = metrics.iter().map(|metric| of(metric).map_or("-".into(), change));
+        let cells = cells.map(|cell| format!(" {cell:>25}")).collect::<String>();
+        format!("  {variant:<12}{cells}")
+    };
+    let rows = variants.iter().map(row);
+    [format!("  {:<12}{head}", "")].into_iter().chain(rows).collect()
+}
+
+fn in_a_line(headline: &[Effect]) -> String {
+    let of =
+        |effect: &Effect| format!("{} {} {}", effect.variant, name(effect.metric), change(effect));
+    match headline {
+        [] => "nothing to compare yet".into(),
+        effects => effects.iter().map(of).collect::<Vec<_>>().join("; "),
+    }
+}
+
+/// `+61 % (+58 to +64)`
+fn change(effect: &Effect) -> String {
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    let Estimate { value, low, high, rounds, .. } = effect.ratio;
+    let (value, low, high) = (percent(value), percent(low), percent(high));
+    match rounds {
+        0 | 1 => format!("{value:+.0} %"),
+        _ if high - low < 10.0 => format!("{value:+.1} % ({low:+.1} to {high:+.1})"),
+        _ => format!("{value:+.0} % ({low:+.0} to {high:+.0})"),
+    }
+}
+
+fn name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::LatencyP50 => "p50",
+        Metric::LatencyP90 => "p90",
+        Metric::LatencyP95 => "p95",
+        Metric::LatencyP99 => "p99",
+        Metric::LatencyMean => "mean latency",
+        Metric::CpuPerRequest => "CPU per request",
+        Metric::ApplicationCpuPerRequest => "application CPU",
+        Metric::MeshCpuPerRequest => "mesh CPU",
+        Metric::Throughput => "throughput",
+        Metric::Memory => "memory",
+    }
+}
+
+/// `istio 7 s: 1,850/s, 1.31 ms CPU a request`
+fn settling(arm: &str, at_s: f64, throughput_per_s: f64, cpu_us: Option<f64>) -> String {
+    let cpu = cpu_us.map_or_else(String::new, |us| format!(", {:.2} ms CPU a request", us / 1e3));
+    format!("{arm} {at_s:.0} s: {}/s{cpu}", grouped(throughput_per_s))
 }
 
 /// `vus-320: 120 of 320 virtual users: the slowest variant carries 572 requests/s here, 1,526 where ...`
@@ -196,6 +254,48 @@ fn clock(seconds: f64) -> String {
 mod tests {
     use super::*;
 
+    fn effect(
+        variant: &str,
+        metric: Metric,
+        [value, low, high]: [f64; 3],
+        rounds: usize,
+    ) -> Effect {
+        let estimate = |value, low, high| Estimate { value, low, high, level: 0.95, rounds };
+        Effect {
+            variant: variant.into(),
+            against: None,
+            metric,
+            baseline: 1.0,
+            value,
+            difference: estimate(value - 1.0, low - 1.0, high - 1.0),
+            ratio: estimate(value, low, high),
+            trimmed_ratio: None,
+            unexcused_ratio: None,
+            scatter: None,
+            verdict: None,
+        }
+    }
+
+    #[test]
+    fn the_live_table_has_a_row_a_variant_and_a_column_a_metric() {
+        let headline = [
+            effect("istio", Metric::LatencyP50, [1.54, 1.40, 1.70], 3),
+            effect("istio", Metric::CpuPerRequest, [1.612, 1.60, 1.63], 3),
+            effect("mesher", Metric::CpuPerRequest, [1.2, 1.2, 1.2], 1),
+        ];
+        let table = table(&headline);
+        assert_eq!(
+            table[0].split_whitespace().collect::<Vec<_>>().join(" "),
+            "p50 CPU per request"
+        );
+        assert_eq!(
+            table[1].split_whitespace().collect::<Vec<_>>().join(" "),
+            "istio +54 % (+40 to +70) +61.2 % (+60.0 to +63.0)"
+        );
+        assert_eq!(table[2].split_whitespace().collect::<Vec<_>>().join(" "), "mesher - +20 %");
+        assert!(table.iter().all(|line| line.chars().count() <= 80), "{table:?}");
+    }
+
     #[test]
     fn scaled_users_are_told_with_the_reason() {
         let told = users_scaled("vus-320", [120, 320], [572.4, 1526.0]);
@@ -205,59 +305,16 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_of_scaled_users_says_how_many_there_are() {
-        let mut progress = Progress { live: None, trials: 6, blocks: 5, ..Progress::new() };
-        let begins = |load: &str| RunEvent::TrialStarted {
-            index: 2,
-            block: 1,
-            arm: "agent".into(),
-            load: load.into(),
-            remaining_s: 5.0,
-        };
-        progress.show(&RunEvent::UsersScaled {
-            load: "vus-320".into(),
-            users: 120,
-            of: 320,
-            knee_per_s: 572.0,
-            made_for_knee_per_s: 1526.0,
-        });
-        progress.show(&begins("vus-320"));
-        assert_eq!(progress.trial, "2/6 vus-320 with 120 users, agent, block 1 of 5");
-        progress.show(&begins("same-rate"));
-        assert_eq!(progress.trial, "2/6 same-rate, agent, block 1 of 5");
-    }
-
-    fn started(done: usize, bring_ups: usize, knees_s: f64) -> RunEvent {
-        let (bring_ups_s, trials_s) = (190.0, 610.0);
-        let estimate_s = bring_ups_s + trials_s + knees_s;
-        RunEvent::Started {
-            trials: 200,
-            done,
-            blocks: 5,
-            estimate_s,
-            bring_ups,
-            bring_ups_s,
-            trials_s,
-        }
-    }
-
-    #[test]
-    fn the_budget_of_a_run_is_told_before_it_begins() {
-        assert_eq!(
-            time_budget(&started(0, 80, 0.0)),
-            "200 trials, 80 bring-ups: about 13:20 min (bring-ups 3:10 min, trials 10:10 min)"
-        );
-        assert_eq!(
-            time_budget(&started(80, 1, 24.0)),
-            "200 trials, 80 measured before, 1 bring-up: about 13:44 min (knees 24 s, bring-ups 3:10 min, trials 10:10 min)"
-        );
+    fn what_a_run_will_take_is_told_before_it_begins() {
+        assert_eq!(begin(Some(10), 0, 3, 302.0), "10 rounds of 3 arms: about 5:02 min");
+        assert_eq!(begin(None, 2, 3, 9.0), "rounds of 3 arms, 2 measured before: about 9 s");
     }
 
     #[test]
     fn settling_is_told_in_one_line() {
-        let known = settling(7.02, 1850.4, Some(1312.0));
-        assert_eq!(known, "settling 7 s: 1,850/s, 1.31 ms CPU a request");
-        assert_eq!(settling(1.0, 950.0, None), "settling 1 s: 950/s");
+        let known = settling("istio", 7.02, 1850.4, Some(1312.0));
+        assert_eq!(known, "istio 7 s: 1,850/s, 1.31 ms CPU a request");
+        assert_eq!(settling("a", 1.0, 950.0, None), "a 1 s: 950/s");
         assert_eq!(grouped(1_234_567.0), "1,234,567");
     }
 }

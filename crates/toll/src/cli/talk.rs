@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 
 use crate::analysis::capacity::CapacityError;
+use crate::calibrate::Unfit;
 use crate::cli::exit;
 use crate::load::LoadFault;
 use crate::plan::PlanError;
@@ -48,6 +49,12 @@ pub enum CliError {
     /// What the Petclinic runs on or consists of cannot be had.
     #[error("the Petclinic cannot run")]
     PetclinicSkipped(#[source] toll_lab::parts::PartError),
+    /// More rounds of a run that is not there.
+    #[error("`--rounds +{more}` adds to a run, and none is named")]
+    MoreOfNothing {
+        /// As typed.
+        more: usize,
+    },
     /// The user left before anything was begun.
     #[error("interrupted: nothing was begun")]
     Interrupted,
@@ -63,6 +70,9 @@ pub enum CliError {
     /// The run does not tell what is asked of it.
     #[error(transparent)]
     Capacity(#[from] CapacityError),
+    /// The study cannot be calibrated.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
     /// stdout does not take the data.
     #[error("cannot write to stdout: {0}")]
     Output(io::Error),
@@ -81,6 +91,9 @@ impl CliError {
                 }
                 None => "`toll studies` lists the built-in ones; a file needs its path".into(),
             }),
+            Self::MoreOfNothing { more } => {
+                Some(format!("use `--resume RUN --rounds +{more}`, or `--rounds {more}`"))
+            }
             Self::Plan(error) => error.help(),
             Self::Lab(error) => error.help(),
             Self::Part(error) | Self::PetclinicSkipped(error) => error.help(),
@@ -92,6 +105,7 @@ impl CliError {
             Self::Store(error) => error.help(),
             Self::Load(fault) => fault.help(),
             Self::Capacity(error) => Some(error.help()),
+            Self::Unfit(error) => Some(error.help()),
             Self::Study(_)
             | Self::Unreadable { .. }
             | Self::Interrupted
@@ -106,7 +120,9 @@ impl CliError {
             Self::Study(_)
             | Self::UnknownStudy { .. }
             | Self::Unreadable { .. }
-            | Self::Plan(_) => exit::USAGE,
+            | Self::MoreOfNothing { .. }
+            | Self::Plan(_)
+            | Self::Unfit(_) => exit::USAGE,
             Self::Interrupted => exit::INTERRUPTED,
             Self::Load(LoadFault::Unkept { .. }) => exit::UNKEPT,
             Self::Load(fault) if fault.is_usage() => exit::USAGE,

@@ -232,10 +232,15 @@ pub struct EngineArguments {
     /// Event loops, each with a thread of its own
     #[arg(long, value_name = "N", default_value = "1", value_parser = quantity::at_least_one::<u32>)]
     pub threads: u32,
-    /// When nothing is ready: sleep (least CPU), look again (a whole core), or look again as long as
-    /// that pays [default: auto; block in an open loop]
-    #[arg(long, value_enum, value_name = "block|spin|auto", hide_possible_values = true)]
-    pub idle: Option<IdleChoice>,
+    /// When nothing is ready: sleep (least CPU), or look again (a whole core)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "block|spin",
+        default_value = "block",
+        hide_possible_values = true
+    )]
+    pub idle: IdleChoice,
     /// Seed of every random choice
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
@@ -254,8 +259,6 @@ pub enum IdleChoice {
     Block,
     /// Look again at once: the highest throughput, and a whole core
     Spin,
-    /// Look again as long as that pays
-    Auto,
 }
 
 /// What becomes of the result.

@@ -66,7 +66,6 @@ pub fn order(arguments: &LoadArguments, world: &mut World) -> Result<Order, Load
     refuse_length_as_body(&arguments.request)?;
     let protocol = protocol(&arguments.connection);
     let (model, stop) = load(&arguments.shape, protocol);
-    let is_open = matches!(model, LoadModel::Open { .. });
     let rows = rows(&arguments.request, world)?;
     let engine = &arguments.engine;
     let plan = LoadPlan {
@@ -79,7 +78,7 @@ pub fn order(arguments: &LoadArguments, world: &mut World) -> Result<Order, Load
         timeout_ms: arguments.connection.timeout.as_millis().max(1) as u64,
         seed: engine.seed,
         threads: engine.threads,
-        idle: idle(engine.idle, is_open),
+        idle: idle(engine.idle),
         part: engine.part.unwrap_or_default(),
         start_at_unix_ns: engine.start_at.map(|at| start(at, world.now)).transpose()?,
     };
@@ -171,14 +170,10 @@ fn warm_up(shape: &ShapeArguments, part: Option<Part>) -> Result<WarmUp, LoadFau
     Ok(WarmUp { min_s: min.as_secs_f64(), max_s: max.as_secs_f64() })
 }
 
-/// A closed loop is there to find out how fast it goes; an open loop sleeps between its arrivals.
-fn idle(choice: Option<IdleChoice>, is_open: bool) -> Idle {
+fn idle(choice: IdleChoice) -> Idle {
     match choice {
-        Some(IdleChoice::Block) => Idle::Block,
-        Some(IdleChoice::Spin) => Idle::Spin,
-        Some(IdleChoice::Auto) => Idle::Auto,
-        None if is_open => Idle::Block,
-        None => Idle::Auto,
+        IdleChoice::Block => Idle::Block,
+        IdleChoice::Spin => Idle::Spin,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use toll_lab::{
     Airline, AirlineDatabase, AirlinePart, BuiltIn, DatabaseServer, External, Metrics, Nginx,
-    Petclinic, PetclinicPart, Postgres, Program, Queries, Runtime, Service, Stall,
+    Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime, Service, Stall,
 };
 
 use crate::study::{self, App, Study};
@@ -171,6 +171,7 @@ fn program(service: &study::Service, chosen: Option<Runtime>) -> Program {
                 relay: reply.relay,
                 queries: asked.map(queries),
                 stall: stall.map(|s| Stall { every: s.every.get(), lasting: s.lasting.get() }),
+                planted: Planted::default(),
             })
         }
     }

@@ -1,21 +1,18 @@
 //! How long a plan takes: what a person is told before it runs. Rough, and on the long side.
 
-use std::collections::BTreeSet;
-
 use toll_lab::{AirlineDatabase, BuiltIn, DataPlane, DatabaseServer, Deployment, Program, Runtime};
-use toll_load::Stop;
 
-use super::{Arm, BringUp, Cell, Plan, PlannedLoad, PlannedSettle, PlannedTrial};
+use super::{Arm, Plan, PlannedLoad, PlannedSettle};
 
 /// Bring-up and tear-down of services that start at once, seconds.
-const UP_AND_DOWN_S: f64 = 1.5;
+const UP_AND_DOWN_S: f64 = 1.0;
 /// What a PostgreSQL server adds: copying its data, starting, filling it, seconds.
 const DATABASE_S: f64 = 0.5;
 /// What a MongoDB server adds: starting, on a JVM where it is the stand-in, and filling it, seconds.
 const MONGODB_S: f64 = 3.0;
 /// What an egress gateway adds: a pod more, seconds.
 const EGRESS_S: f64 = 0.5;
-/// What an external database adds to a trial: a look into it and a handshake from each calling pod, before and after,
+/// What an external database adds to the proof: a look into it and a handshake from each calling pod, before and after,
 /// seconds.
 const PROOF_OF_EXTERNAL_S: f64 = 0.4;
 /// Bring-up and tear-down with services on a JVM, which are slow to start, seconds.
@@ -24,132 +21,85 @@ const JVM_UP_AND_DOWN_S: f64 = 12.0;
 const AGENT_S: f64 = 4.0;
 /// What each further pod of a service adds to that, without and with a sidecar, seconds.
 const FURTHER_POD_S: [f64; 2] = [0.01, 0.05];
-/// What each further pod adds to a trial: its part of the proof of path, without and with a sidecar, seconds.
+/// What each further pod adds to the proof of path, without and with a sidecar, seconds.
 const PROOF_OF_POD_S: [f64; 2] = [0.001, 0.003];
-/// How long after a load its last spans arrive at the collector, seconds.
+/// How long after the last slice its spans arrive at the collector, seconds.
 const LAST_SPANS_S: f64 = 1.0;
-/// A knee search on services that are up: a closed loop and some five tries, each 1.5 s and its warm-up, seconds.
-const KNEE_TRIES_S: f64 = 12.0;
-/// Share of the time that a discarded run may take which it usually does: a study sets the limit with little to spare.
+/// Until the last request of a slice is answered and the next arm's turn comes, seconds.
+const DRAIN_S: f64 = 0.05;
+/// The slices at the end of settling that say what a variant carries, seconds.
+const CAPACITY_S: f64 = 2.6;
+/// Share of the time that settling may take which it usually does: a study sets the limit with little to spare.
 const USUAL_SHARE: f64 = 0.8;
-/// Requests a second that a small machine answers, to guess how long a count of them takes.
-const GUESSED_THROUGHPUT_PER_S: f64 = 2000.0;
 
-/// How long a part of a run takes, seconds, by what it is spent on.
+/// How long a run takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Budget {
-    /// Environments that come up and go down.
+    /// Rounds: as many as are planned or fit into the time; where the width decides, the fewest that there can be.
+    pub rounds: usize,
+    /// Environments that come up and go down in a round.
     pub bring_ups: usize,
-    /// For these, discarded runs on fresh services included.
-    pub bring_ups_s: f64,
-    /// For the trials.
-    pub trials_s: f64,
-    /// For the searches for the knee.
-    pub knees_s: f64,
+    /// For a round, seconds.
+    pub round_s: f64,
+    /// For the capacity, once, seconds.
+    pub capacity_s: f64,
 }
 
 impl Budget {
-    /// All of it.
+    /// All of it, seconds.
     pub fn total_s(&self) -> f64 {
-        self.bring_ups_s + self.trials_s + self.knees_s
+        self.rounds as f64 * self.round_s + self.capacity_s
     }
 }
 
 impl Plan {
-    /// How long the run will take: all trials and the searches for the knee.
+    /// How long the run will take.
     pub fn budget(&self) -> Budget {
-        let searches = self.ready().map(|(_, deployment)| self.knee_search_s(deployment)).sum();
-        let knees_s = if self.needs_knee() { searches } else { 0.0 };
-        Budget { knees_s, ..self.budget_of(&self.trials) }
+        let sizes = self.sizes();
+        let round_s = (0..sizes.len()).map(|size| self.size_s(size, &sizes[size])).sum();
+        let measured = if self.needs_capacity() { self.ready().count() } else { 0 };
+        let capacity_s = measured as f64 * CAPACITY_S;
+        let bring_ups = sizes.len() * self.arms.len();
+        Budget { rounds: self.rounds_of(round_s, capacity_s), bring_ups, round_s, capacity_s }
     }
 
-    /// How long the search for one knee takes, seconds. What stays up for the trials is counted with them.
-    pub fn knee_search_s(&self, deployment: &Deployment) -> f64 {
-        let stays_up = self.bring_up == BringUp::Run;
-        KNEE_TRIES_S + if stays_up { 0.0 } else { self.fresh_s(deployment) }
-    }
-
-    /// What these trials will take; they run in this order, the first on fresh services.
-    pub fn budget_of<'t>(&'t self, trials: impl IntoIterator<Item = &'t PlannedTrial>) -> Budget {
-        self.course(trials).last().unwrap_or_default()
-    }
-
-    /// What the first of these trials will take, the first two, and so on.
-    pub fn course<'t>(
-        &'t self,
-        trials: impl IntoIterator<Item = &'t PlannedTrial>,
-    ) -> impl Iterator<Item = Budget> {
-        let all: Vec<&PlannedTrial> = trials.into_iter().collect();
-        let ready = |t: &'t PlannedTrial| Some((t, self.deployment_of(t)?));
-        let trials: Vec<_> = all.iter().copied().filter_map(ready).collect();
-        let none = (Budget::default(), BTreeSet::new());
-        trials.into_iter().scan(none, move |(budget, up), (trial, deployment)| {
-            if !up.contains(&self.bring_up_of(trial)) {
-                for (trial, deployment) in
-                    self.come_up_with(trial, &all).into_iter().filter_map(ready)
-                {
-                    up.insert(self.bring_up_of(trial));
-                    budget.bring_ups += 1;
-                    budget.bring_ups_s += self.fresh_s(&deployment);
-                }
-            }
-            budget.trials_s += if has_agent(&deployment) { LAST_SPANS_S } else { 0.0 };
-            budget.trials_s += each_further_pod_s(&deployment, PROOF_OF_POD_S);
-            let external = deployment.services.iter().filter(|s| s.external.is_some()).count();
-            budget.trials_s += external as f64 * PROOF_OF_EXTERNAL_S;
-            budget.trials_s += self.load(&trial.load).map_or(0.0, |load| self.load_s(load));
-            Some(*budget)
-        })
-    }
-
-    /// The trials whose environments come up when `trial` finds its own not standing: itself, or, where arms stand
-    /// together, the first of each arm among `trials` that shares its block and size.
-    pub fn come_up_with<'t>(
-        &self,
-        trial: &'t PlannedTrial,
-        trials: &[&'t PlannedTrial],
-    ) -> Vec<&'t PlannedTrial> {
-        if self.bring_up != BringUp::Together {
-            return vec![trial];
-        }
-        let mut first: Vec<&PlannedTrial> = Vec::new();
-        for other in trials.iter().filter(|other| self.stand_together(trial, other)) {
-            if first.iter().all(|known| known.arm != other.arm) {
-                first.push(other);
-            }
-        }
-        first
-    }
-
-    /// Whether the arms of two trials stand beside each other: in one block, at one size.
-    pub fn stand_together(&self, one: &PlannedTrial, other: &PlannedTrial) -> bool {
-        let size = |of: &PlannedTrial| self.load(&of.load).and_then(|load| load.cell.as_ref());
-        self.bring_up == BringUp::Together
-            && one.block == other.block
-            && Cell::shares_deployment(size(one), size(other))
-    }
-
-    /// What tells the environment of a trial from those of others.
-    fn bring_up_of<'t>(&'t self, trial: &'t PlannedTrial) -> Up<'t> {
-        let since = match self.bring_up {
-            BringUp::Trial => trial.index,
-            BringUp::Block | BringUp::Together => trial.block,
-            BringUp::Run => 0,
+    /// How long after its last answer an arm's agents may still export, seconds; 0 without agents.
+    pub fn exports_after_s(&self) -> f64 {
+        let delay = |deployment: &Deployment| match &deployment.data_plane {
+            DataPlane::Agent(agent) => agent.batch_delay().as_secs_f64(),
+            _ => 0.0,
         };
-        let cell = self.load(&trial.load).and_then(|load| load.cell.as_ref());
-        let size = cell.and_then(|cell| cell.replicas.as_ref());
-        (since, &trial.arm, size, cell.and_then(|cell| cell.nodes))
+        self.ready().map(|(_, deployment)| delay(deployment)).fold(0.0, f64::max)
     }
 
-    /// Idle window, warm-up and measured phase, seconds.
-    fn load_s(&self, load: &PlannedLoad) -> f64 {
-        self.idle_s + load.warm_up.max_s + load.measured_s()
+    fn rounds_of(&self, round_s: f64, capacity_s: f64) -> usize {
+        match (self.extent.rounds, self.extent.for_s) {
+            (Some(rounds), _) => rounds,
+            (None, Some(for_s)) => (((for_s - capacity_s) / round_s) as usize).max(1),
+            (None, None) => self.extent.least_rounds,
+        }
     }
 
-    /// What fresh services cost: bring-up, discarded run, tear-down, seconds.
-    fn fresh_s(&self, deployment: &Deployment) -> f64 {
-        up_and_down_s(deployment)
-            + self.settle.map_or(0.0, |settle| settle.usual_s() + settle.rest_s / 2.0)
+    /// What a round takes at one size: the arms come up one after another, settle and rest, and bear their loads in turn.
+    fn size_s(&self, size: usize, loads: &[&PlannedLoad]) -> f64 {
+        let arm_s = |arm: &Arm| self.deployment_at(arm, size).map(|of_arm| self.arm_s(&of_arm));
+        let exports_s = self.exports_after_s();
+        let slice_s = |load: &&PlannedLoad| {
+            load.guard_s(self.guard_s) + load.slice_s(None) + DRAIN_S + exports_s
+        };
+        let turns = (self.cycles * 2 * self.arms.len()) as f64;
+        let arms_s: f64 = self.arms.iter().filter_map(arm_s).sum();
+        arms_s + self.settle.rest_s + self.idle_s + turns * loads.iter().map(slice_s).sum::<f64>()
+    }
+
+    /// Bring-up, settling, proof and tear-down of an arm, seconds.
+    fn arm_s(&self, deployment: &Deployment) -> f64 {
+        let external = deployment.services.iter().filter(|s| s.external.is_some()).count();
+        let spans_s = if has_agent(deployment) { LAST_SPANS_S } else { 0.0 };
+        let proof_s = each_further_pod_s(deployment, PROOF_OF_POD_S)
+            + external as f64 * PROOF_OF_EXTERNAL_S
+            + spans_s;
+        up_and_down_s(deployment) + self.settle.usual_s() + proof_s
     }
 }
 
@@ -161,31 +111,22 @@ impl PlannedSettle {
     }
 }
 
-impl PlannedLoad {
-    /// Length of the measured phase, seconds; a guess when it ends by count.
-    fn measured_s(&self) -> f64 {
-        match (self.stop, self.rate_per_s(None)) {
-            (Stop::AfterSeconds(seconds), _) => seconds,
-            (Stop::AfterRequests(count), Some(rate_per_s)) => count as f64 / rate_per_s,
-            (Stop::AfterRequests(count), None) => count as f64 / GUESSED_THROUGHPUT_PER_S,
-        }
-    }
-}
-
-/// The trial or block since when it is up, its arm, the pods of the service that is swept, the nodes.
-type Up<'t> = (usize, &'t Arm, Option<&'t (String, usize)>, Option<usize>);
-
 fn has_agent(deployment: &Deployment) -> bool {
     matches!(deployment.data_plane, DataPlane::Agent(_))
 }
 
-fn up_and_down_s(deployment: &Deployment) -> f64 {
+/// Whether a JVM is in it, whose starts take long and whose compilers take longer.
+pub fn is_on_jvm(deployment: &Deployment) -> bool {
     let on_jvm = |program: &Program| {
         let spring = matches!(program, Program::BuiltIn(BuiltIn { runtime: Runtime::Spring, .. }));
         spring || matches!(program, Program::Petclinic(_))
     };
+    has_agent(deployment) || deployment.services.iter().any(|service| on_jvm(&service.program))
+}
+
+fn up_and_down_s(deployment: &Deployment) -> f64 {
     let programs = deployment.services.iter().map(|service| &service.program);
-    let first_pods_s = if programs.clone().any(on_jvm) {
+    let first_pods_s = if is_on_jvm(deployment) {
         JVM_UP_AND_DOWN_S + if has_agent(deployment) { AGENT_S } else { 0.0 }
     } else {
         // They start side by side: the slowest counts.

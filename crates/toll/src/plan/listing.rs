@@ -9,11 +9,10 @@ use toll_lab::{
     AgentKind, Airline, AirlineDatabase, AirlinePart, BuiltIn, DataPlane, DatabaseServer,
     Petclinic, PetclinicPart, Program, Rendered, Runtime, Service,
 };
-use toll_load::Stop;
 
 use super::{
-    BringUp, Cell, Plan, PlannedKind, PlannedLoad, PlannedRate, PlannedRequest, PlannedTrial,
-    PlannedUsers, PlannedVariant, Release, VariantState,
+    Cell, LEAST_REQUESTS, Plan, PlannedKind, PlannedLoad, PlannedRate, PlannedRequest,
+    PlannedUsers, PlannedVariant, Release, SliceLength, VariantState, sizes_of_round,
 };
 
 mod texts;
@@ -26,7 +25,7 @@ pub fn listing(plan: &Plan, rendered: &[(String, Vec<Rendered>)]) -> String {
     application(&mut text, plan);
     variants(&mut text, plan);
     loads(&mut text, plan);
-    trials(&mut text, plan);
+    first_cycle(&mut text, plan);
     configurations(&mut text, plan, rendered);
     differences(&mut text, plan, rendered);
     text
@@ -43,30 +42,51 @@ fn head(text: &mut String, plan: &Plan) {
     line!(text, "study     {} ({} profile)", plan.study, plan.profile);
     line!(text, "question  {}", plan.question);
     line!(text, "baseline  {}", plan.baseline);
-    line!(text, "blocks    {}, order shuffled by seed {}", plan.blocks, plan.seed);
-    match plan.bring_up {
-        BringUp::Trial => {}
-        BringUp::Block => line!(text, "bring-up  once for all loads of an arm in a block"),
-        BringUp::Together => line!(text, "bring-up  once for each block, all arms side by side"),
-        BringUp::Run => line!(text, "bring-up  once for each arm, all side by side"),
-    }
+    let headline: Vec<String> = plan.headline.iter().map(ToString::to_string).collect();
+    line!(text, "headline  {}", headline.join(", "));
     let budget = plan.budget();
-    let knees = match budget.knees_s {
+    let standing = if plan.side_by_side { "side by side" } else { "one after another" };
+    let sizes = match plan.sizes().len() {
+        1 => String::new(),
+        sizes => format!(", at each of {sizes} sizes"),
+    };
+    let arms = plan.arms.len();
+    line!(text, "rounds    {}; each starts {arms} arms {standing}{sizes}", rounds_in_words(plan));
+    line!(
+        text,
+        "cycles    {} a round: for each load a slice of every arm, then again in the reverse order; shuffled by seed {}",
+        plan.cycles,
+        plan.seed
+    );
+    let capacity = match budget.capacity_s {
         0.0 => String::new(),
-        knees_s => format!("knees {}, ", minutes(knees_s)),
+        capacity_s => format!("capacity {}, ", minutes(capacity_s)),
     };
     line!(
         text,
-        "trials    {}, about {} ({knees}{} bring-ups {}, trials {})",
-        plan.trials.len(),
+        "takes     about {} ({capacity}{} rounds of {})",
         minutes(budget.total_s()),
-        budget.bring_ups,
-        minutes(budget.bring_ups_s),
-        minutes(budget.trials_s)
+        budget.rounds,
+        minutes(budget.round_s)
     );
-    for warning in &plan.warnings {
+    for warning in plan.warnings.iter().chain(&plan.few_rounds()) {
         line!(text, "warning   {warning}");
     }
+}
+
+/// `8`, `as many as fit into 5 min 00 s`, `until half-widths are at most 3 %, at least 8`.
+fn rounds_in_words(plan: &Plan) -> String {
+    let extent = &plan.extent;
+    let time = extent.for_s.map(|for_s| format!("as many as fit into {}", minutes(for_s)));
+    let width = extent.width.map(|width| {
+        let percent = format!("{:.3}", width * 100.0);
+        let percent = percent.trim_end_matches('0').trim_end_matches('.');
+        let least = extent.least_rounds;
+        format!("until headline half-widths are at most {percent} %, {least} at the least")
+    });
+    let rounds = extent.rounds.map(|rounds| rounds.to_string());
+    let both: Vec<String> = rounds.into_iter().chain(time).chain(width).collect();
+    both.join(", or ")
 }
 
 /// The application, which is the same in every variant.
@@ -227,31 +247,34 @@ fn loads(text: &mut String, plan: &Plan) {
             line!(text, "  {:<14} spans of a traced request: {}", "", spans_in_words(load));
         }
     }
-    line!(text, "  {:<14} {} s before each load, to measure the idle cost", "(idle)", plan.idle_s);
-    if let Some(settle) = plan.settle {
+    line!(
+        text,
+        "  {:<14} {} s of each round without load, to measure the idle cost",
+        "(idle)",
+        plan.idle_s
+    );
+    discarded(text, plan);
+}
+
+/// What is sent and counts for nothing.
+fn discarded(text: &mut String, plan: &Plan) {
+    let settle = &plan.settle;
+    line!(text, "  {:<14} the first {} s of each slice", "(discarded)", plan.guard_s);
+    line!(
+        text,
+        "  {:<14} on fresh services: closed loop, {} connections, slices of {} s until stable, {} s an arm at the most",
+        "",
+        settle.connections,
+        settle.slice_s,
+        settle.max_s
+    );
+    if settle.rest_s > 0.0 {
         line!(
             text,
-            "  {:<14} on fresh services: closed loop, {} connections, in slices of {} s until stable, {} s at the most",
-            "(discarded)",
-            settle.connections,
-            settle.slice_s,
-            settle.max_s
+            "  {:<14} then no request until they are quiet, {} s at the most",
+            "",
+            settle.rest_s
         );
-        if settle.rehearse {
-            line!(
-                text,
-                "  {:<14} then every load once in every arm, block 0, which counts for nothing",
-                ""
-            );
-        }
-        if settle.rest_s > 0.0 {
-            line!(
-                text,
-                "  {:<14} then no request until they are quiet, {} s at the most",
-                "",
-                settle.rest_s
-            );
-        }
     }
 }
 
@@ -318,8 +341,11 @@ fn sweep(text: &mut String, cells: &[PlannedLoad]) {
     }
 }
 
-/// `20/s`, `20 connections`; nothing when neither is swept.
+/// `20/s`, `20 connections`, `20 % of the capacity`; nothing when none is swept.
 fn step_in_words(cell: &Cell) -> String {
+    if let Some(share) = cell.share {
+        return format!("{:.0} % of the capacity", share * 100.0);
+    }
     match (cell.rate_per_s, cell.connections) {
         (Some(rate), _) => format!("{rate}/s"),
         (None, Some(1)) => "1 connection".into(),
@@ -366,12 +392,13 @@ fn in_words(load: &PlannedLoad) -> String {
 }
 
 fn length_in_words(load: &PlannedLoad) -> String {
-    let stop = match load.stop {
-        Stop::AfterSeconds(seconds) => format!("{seconds} s"),
-        Stop::AfterRequests(count) => format!("{count} requests"),
-    };
-    let warm_up = load.warm_up;
-    format!("{stop} after {} to {} s of warm-up", warm_up.min_s, warm_up.max_s)
+    match (load.release, load.slice) {
+        (Release::Users(users), _) => format!("slices of {} s", users.length_s()),
+        (_, SliceLength::Seconds(seconds)) => {
+            format!("slices of {seconds} s, {LEAST_REQUESTS} requests at the least")
+        }
+        (_, SliceLength::Requests(count)) => format!("slices of {count} requests"),
+    }
 }
 
 /// How users come and go, what each does, and how many there are here and why.
@@ -379,19 +406,25 @@ fn users_in_detail(text: &mut String, users: &PlannedUsers) {
     let PlannedUsers { users: most, start, ramp_s, hold_s, ramp_down_s, think_s, parallel, .. } =
         *users;
     let start = start.min(most);
+    let stages = match (ramp_s, ramp_down_s) {
+        (0.0, 0.0) => format!("they come in over {think_s} s, which is discarded"),
+        _ => format!(
+            "{start} at the begin, {ramp_s} s up, {hold_s} s all, {ramp_down_s} s down to {start}"
+        ),
+    };
     line!(
         text,
-        "  {:<14} {start} at the begin, {ramp_s} s up, {hold_s} s all, {ramp_down_s} s down to {start}; each: {}, then {think_s} s of thought",
+        "  {:<14} {stages}; each: {}, then {think_s} s of thought",
         "",
         match parallel {
             1 => "a request, its answer".into(),
             several => format!("{several} requests at once, all answers"),
         }
     );
-    match users.made_for_knee_per_s {
+    match users.made_for_per_s {
         Some(there) => line!(
             text,
-            "  {:<14} users here: {most}, times the knee of the slowest variant here / {there} requests/s where they were chosen; never more than {most}",
+            "  {:<14} users here: {most}, times the capacity of the slowest variant here / {there} requests/s where they were chosen; never more than {most}",
             ""
         ),
         None => line!(text, "  {:<14} users here: {most}, whatever the machine can hold", ""),
@@ -408,53 +441,28 @@ fn spans_in_words(load: &PlannedLoad) -> String {
 fn rate_in_words(rate: PlannedRate) -> String {
     match rate {
         PlannedRate::PerSecond(rate) => format!("{rate} requests/s"),
-        PlannedRate::OfKnee(share) => {
-            format!("{:.0} % of the knee of the slowest variant, searched for first", share * 100.0)
+        PlannedRate::OfCapacity(share) => {
+            format!("{:.0} % of the capacity of the slowest variant, measured first", share * 100.0)
         }
     }
 }
 
-fn trials(text: &mut String, plan: &Plan) {
-    line!(text, "\nTRIALS, IN ORDER");
-    if plan.loads.iter().any(|load| load.cell.is_some()) {
-        return trials_of_sweep(text, plan);
-    }
-    for trial in &plan.trials {
-        line!(
-            text,
-            "  {:>4}  block {:<3} {:<14} {}",
-            trial.index,
-            trial.block,
-            trial.load,
-            trial.arm.label()
-        );
-    }
-}
-
-/// A line for the arms that follow each other at one size, each with all loads of that size.
-fn trials_of_sweep(text: &mut String, plan: &Plan) {
-    let cell = |trial: &PlannedTrial| plan.load(&trial.load).and_then(|load| load.cell.as_ref());
-    let on_one_line = |one: &PlannedTrial, other: &PlannedTrial| {
-        let shared = plan.bring_up == BringUp::Block || one.load == other.load;
-        one.block == other.block && shared && Cell::shares_deployment(cell(one), cell(other))
-    };
-    for trials in plan.trials.chunk_by(on_one_line) {
-        let (first, last) = (&trials[0], &trials[trials.len() - 1]);
-        let loads = each_once(trials.iter().map(|trial| trial.load.clone()));
-        let arms = each_once(trials.iter().map(|trial| trial.arm.label()));
-        let range = format!("{}-{}", first.index, last.index);
-        line!(text, "  {range:>9}  block {:<3} {loads}: {arms}", first.block);
-    }
-}
-
-fn each_once(names: impl Iterator<Item = String>) -> String {
-    let mut once: Vec<String> = Vec::new();
-    for name in names.filter(|name| !name.is_empty()) {
-        if !once.contains(&name) {
-            once.push(name);
+/// In which order the load goes round the arms: a line for each load, and back the same way.
+fn first_cycle(text: &mut String, plan: &Plan) {
+    line!(text, "\nROUND 1, CYCLE 1, IN ORDER");
+    let sizes = plan.sizes();
+    for size in sizes_of_round(plan, 1) {
+        if let Some(cell) = sizes[size][0].cell.as_ref().filter(|_| sizes.len() > 1) {
+            line!(text, "  {}", size_in_words(cell));
+        }
+        let slices = plan.slices(1, size);
+        let there = slices.iter().filter(|slice| slice.cycle == 1 && !slice.back);
+        let there: Vec<_> = there.collect();
+        for turn in there.chunk_by(|one, next| one.load == next.load) {
+            let arms: Vec<String> = turn.iter().map(|slice| slice.arm.label()).collect();
+            line!(text, "  {:<14} {}, and back", turn[0].load, arms.join(", "));
         }
     }
-    once.join(", ")
 }
 
 /// Every text once: those of further pods of a service, and those that the baseline has as well, are only named.

@@ -1,9 +1,11 @@
-//! What will happen: a study with everything resolved, trials in order, seed fixed. Pure.
+//! What will happen: a study with everything resolved, rounds, cycles and slices ordered, seed fixed. Pure.
 //!
 //! Turns a [`crate::study::Study`] into a [`Plan`]. Starts nothing and reads nothing but its arguments.
 
 mod application;
 mod estimate;
+#[cfg(test)]
+pub mod fixture;
 mod listing;
 mod order;
 mod resolve;
@@ -19,10 +21,11 @@ use toll_load::{Arrivals, Iteration, LoadModel, LoadPlan, Profile, Stage, Stop, 
 pub use listing::listing;
 pub use resolve::{Choices, PlanError, resolve};
 
-pub use crate::study::Derived;
+pub use crate::study::{Derived, Metric};
+pub use order::{PlannedSlice, sizes_of_round};
 
 /// Version of `plan.json`.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Everything a run will do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,62 +45,64 @@ pub struct Plan {
     /// What the built-in services are written in, in words; absent when there are none.
     #[serde(default)]
     pub runtime: Option<String>,
+    /// The metrics that get a verdict.
+    pub headline: Vec<Metric>,
     /// Share of the baseline inside which a difference counts as none, 0..1.
     pub bound: f64,
-    /// Seconds without load before each load, to measure the idle cost.
+    /// Seconds without load in each round, to measure the idle cost.
     pub idle_s: f64,
-    /// Number of blocks.
-    pub blocks: usize,
-    /// How long a variant stays up.
-    #[serde(default)]
-    pub bring_up: BringUp,
-    /// The discarded run on fresh services, if there is one.
-    #[serde(default)]
-    pub settle: Option<PlannedSettle>,
+    /// When the run ends.
+    pub extent: PlannedExtent,
+    /// Cycles of a round: in each every arm bears every load twice.
+    pub cycles: usize,
+    /// Begin of each slice that is sent and not counted, seconds; virtual users have their think time instead.
+    pub guard_s: f64,
+    /// The same by rounds in turn, of a run that tries several; empty where all have `guard_s`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards_s: Vec<f64>,
+    /// The discarded load on fresh services.
+    pub settle: PlannedSettle,
+    /// Whether all arms of a round stand side by side; else they follow each other.
+    pub side_by_side: bool,
     /// In the order of the study.
     pub variants: Vec<PlannedVariant>,
-    /// In the order of the study.
+    /// What comes up in each round: every variant that runs, and the baseline once more.
+    pub arms: Vec<Arm>,
+    /// In the order of the study, then those of the curve.
     pub loads: Vec<PlannedLoad>,
-    /// In the order in which they run.
-    pub trials: Vec<PlannedTrial>,
     /// Published figures, if the study has some.
     pub reference: Option<PlannedReference>,
     /// Whatever in the study or the choices weakens the result.
     pub warnings: Vec<String>,
 }
 
-/// How long a variant stays up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BringUp {
-    /// For one trial: nothing is inherited.
-    #[default]
-    Trial,
-    /// For all loads of one arm in one block: services that are slow to start are started less often.
-    Block,
-    /// For one block, all arms side by side: what is compared lies close together in time.
-    Together,
-    /// For the whole run, all arms side by side: for services that need minutes to be at their best.
-    Run,
+/// When a run ends; never because something became significant.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PlannedExtent {
+    /// After so many rounds; absent where time or width decide.
+    pub rounds: Option<usize>,
+    /// When so much time has passed, seconds.
+    pub for_s: Option<f64>,
+    /// When the half-widths of all headline metrics are at most this share of their figures.
+    pub width: Option<f64>,
+    /// Rounds before a width is looked at: fewer starts say little of how one differs from the next.
+    pub least_rounds: usize,
 }
 
-/// The discarded run that brings fresh services to their steady state, before their first load.
+/// The discarded load that brings fresh services to their steady state, before their first slice.
 ///
-/// Closed loop, slice after slice, until throughput and CPU per request are stable.
+/// Closed loop, slice after slice round the arms, until throughput and CPU per request are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PlannedSettle {
     /// Length of a slice, seconds.
     pub slice_s: f64,
-    /// Never longer than this in all, seconds.
+    /// Never longer than this for one arm, seconds.
     pub max_s: f64,
     /// Connections of the closed loop.
     pub connections: u32,
     /// The longest rest after it, until the services are quiet, seconds.
     #[serde(default)]
     pub rest_s: f64,
-    /// Whether every arm then bears every load once before the first block.
-    #[serde(default)]
-    pub rehearse: bool,
 }
 
 /// A variant, resolved or skipped.
@@ -140,19 +145,33 @@ pub struct PlannedLoad {
     pub cell: Option<Cell>,
     /// How requests are released.
     pub release: Release,
-    /// When the measured phase ends.
-    pub stop: Stop,
-    /// The phase before it.
-    pub warm_up: WarmUp,
+    /// Length of a slice behind its guard.
+    pub slice: SliceLength,
 }
 
+/// How long a slice is behind its guard.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SliceLength {
+    /// So many seconds, and longer where the load is so slow that fewer than [`LEAST_REQUESTS`] would fall into it.
+    Seconds(f64),
+    /// As long as so many requests take.
+    Requests(u64),
+}
+
+/// Requests that a slice has at the least: a shorter one would be mostly guard and drain.
+pub const LEAST_REQUESTS: f64 = 20.0;
+
 /// One combination of a load that is swept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// The load as the study names it.
     pub load: String,
     /// The rate of this combination, per second; absent when the rate is not swept.
     pub rate_per_s: Option<f64>,
+    /// Share of the capacity, of a point of a curve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
     /// Connections of a closed loop, when they are swept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
@@ -234,7 +253,7 @@ impl PlannedRequest {
     }
 }
 
-/// How requests are released; the rate may still wait for the knee.
+/// How requests are released; the rate may still wait for the capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Release {
@@ -275,7 +294,7 @@ pub struct PlannedUsers {
     pub parallel: u32,
     /// Requests per second that the slowest variant carried where `users` was chosen; with it they are scaled by
     /// what the slowest variant carries here, and never beyond `users`.
-    pub made_for_knee_per_s: Option<f64>,
+    pub made_for_per_s: Option<f64>,
 }
 
 /// An arrival rate, absolute or relative to what the slowest variant carries.
@@ -284,29 +303,16 @@ pub struct PlannedUsers {
 pub enum PlannedRate {
     /// Requests per second.
     PerSecond(f64),
-    /// Share of the knee of the slowest variant, 0..1.
-    OfKnee(f64),
+    /// Share of the capacity of the slowest variant, 0..1.
+    OfCapacity(f64),
 }
 
-/// One trial: one variant under one load, once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlannedTrial {
-    /// Position in the run, from 1.
-    pub index: usize,
-    /// Block, from 1; 0 for the rehearsal, which counts for nothing.
-    pub block: usize,
-    /// What runs.
-    pub arm: Arm,
-    /// Name of the load.
-    pub load: String,
-}
-
-/// A variant, or the baseline for the second time in its block (the A/A pair).
+/// A variant as it stands in a round; the baseline has two.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Arm {
     /// The variant.
     pub variant: String,
-    /// Whether this is the second half of the A/A pair.
+    /// Whether this is the second one of the baseline.
     pub again: bool,
 }
 
@@ -386,27 +392,46 @@ impl Plan {
         sizes.max_by_key(|size| (size.pods().len(), size.nodes))
     }
 
-    /// What a trial brings up: its variant's deployment, of the size of its load's cell.
-    pub fn deployment_of(&self, trial: &PlannedTrial) -> Option<Deployment> {
-        let deployment = self.deployment(&trial.arm.variant)?;
-        let cell = self.load(&trial.load).and_then(|load| load.cell.as_ref());
-        Some(cell.map_or_else(|| deployment.clone(), |cell| cell.of(deployment)))
+    /// What comes up for an arm at one of the sizes.
+    pub fn deployment_at(&self, arm: &Arm, size: usize) -> Option<Deployment> {
+        let deployment = self.deployment(&arm.variant)?;
+        let first = self.sizes().into_iter().nth(size)?.into_iter().next()?;
+        Some(first.cell.as_ref().map_or_else(|| deployment.clone(), |cell| cell.of(deployment)))
     }
 
-    /// The same for a lab with room for one arm at a time: none stands beside another.
+    /// The loads by the size of the application that they need, each size where the plan first has it; one in a study
+    /// that sweeps none.
+    pub fn sizes(&self) -> Vec<Vec<&PlannedLoad>> {
+        order::sizes(&self.loads)
+    }
+
+    /// The slices of one round at one size, in order.
+    pub fn slices(&self, round: usize, size: usize) -> Vec<PlannedSlice> {
+        order::slices(self, round, size)
+    }
+
+    /// The same for a lab in which two arms cannot stand side by side.
     #[must_use]
     pub fn one_after_another(mut self) -> Self {
-        let mut arms: Vec<Arm> = self.trials.iter().map(|trial| trial.arm.clone()).collect();
-        arms.sort();
-        arms.dedup();
-        let sizes = order::sizes(&self.loads);
-        self.bring_up = BringUp::Block;
-        self.trials = order::trials(&arms, &sizes, 1..=self.blocks, self.seed, self.bring_up);
+        self.side_by_side = false;
         self.warnings.push(
-            "the arms followed each other in each block, as with loopback isolation there is room for one: what the machine did meanwhile is in their differences"
+            "the arms followed each other in each round, as a program of yours has a fixed port and with loopback isolation there is one of each: what the machine did meanwhile is in their differences"
                 .into(),
         );
         self
+    }
+
+    /// Begin of each slice of a round that is sent and not counted, seconds.
+    pub fn guard_of(&self, round: usize) -> f64 {
+        match self.guards_s.as_slice() {
+            [] => self.guard_s,
+            guards_s => guards_s[round % guards_s.len()],
+        }
+    }
+
+    /// The load whose headline metrics get verdicts: the first at an equal rate, of a sweep its last cell.
+    pub fn headline_load(&self) -> Option<&PlannedLoad> {
+        headline_load(&self.loads)
     }
 
     /// The load of that name.
@@ -414,17 +439,27 @@ impl Plan {
         self.loads.iter().find(|load| load.name == name)
     }
 
-    /// Whether a knee must be known before the first trial.
-    pub fn needs_knee(&self) -> bool {
-        self.loads.iter().any(|load| load.refers_to_knee())
+    /// Whether the capacity must be known before the first slice.
+    pub fn needs_capacity(&self) -> bool {
+        self.loads.iter().any(|load| load.refers_to_capacity())
+    }
+}
+
+fn headline_load(loads: &[PlannedLoad]) -> Option<&PlannedLoad> {
+    let is_open = |load: &&PlannedLoad| matches!(load.release, Release::Open { .. });
+    let first = loads.iter().filter(|load| !load.is_of_curve()).find(is_open)?;
+    let sweep = |load: &PlannedLoad| load.cell.as_ref().map(|cell| cell.load.clone());
+    match sweep(first) {
+        None => Some(first),
+        cells => loads.iter().rfind(|load| sweep(load) == cells),
     }
 }
 
 impl PlannedUsers {
-    /// Users here, once the knee is known.
-    pub fn scaled(&self, knee_per_s: Option<f64>) -> Option<u32> {
-        let Some(made_for) = self.made_for_knee_per_s else { return Some(self.users) };
-        let scale = (knee_per_s? / made_for).min(1.0);
+    /// Users here, once the capacity is known.
+    pub fn scaled(&self, capacity_per_s: Option<f64>) -> Option<u32> {
+        let Some(made_for) = self.made_for_per_s else { return Some(self.users) };
+        let scale = (capacity_per_s? / made_for).min(1.0);
         Some(((f64::from(self.users) * scale).round() as u32).max(1))
     }
 
@@ -433,9 +468,9 @@ impl PlannedUsers {
         self.ramp_s + self.hold_s + self.ramp_down_s
     }
 
-    /// Users over time for the load engine, once the knee is known.
-    fn profile(&self, knee_per_s: Option<f64>) -> Option<Profile> {
-        let most = self.scaled(knee_per_s)?;
+    /// Users over time for the load engine, once the capacity is known.
+    fn profile(&self, capacity_per_s: Option<f64>) -> Option<Profile> {
+        let most = self.scaled(capacity_per_s)?;
         let (start, most) = (f64::from(self.start.min(most)), f64::from(most));
         let stage = |duration_s, from, to| Stage { duration_s, from, to };
         let stages = vec![
@@ -465,53 +500,78 @@ impl PlannedLoad {
         self.kinds().into_iter().map(target).collect()
     }
 
-    /// Share of the knee, when the rate is relative to it.
-    pub fn share_of_knee(&self) -> Option<f64> {
+    /// Whether it is a point of the curve of latency against rate.
+    pub fn is_of_curve(&self) -> bool {
+        self.cell.as_ref().is_some_and(|cell| cell.share.is_some())
+    }
+
+    /// Share of the capacity, when the rate is relative to it.
+    pub fn share_of_capacity(&self) -> Option<f64> {
         match self.release {
-            Release::Open { rate: PlannedRate::OfKnee(share), .. } => Some(share),
+            Release::Open { rate: PlannedRate::OfCapacity(share), .. } => Some(share),
             _ => None,
         }
     }
 
-    /// Whether it can begin only when the knee is known.
-    pub fn refers_to_knee(&self) -> bool {
-        let scaled = matches!(
-            self.release,
-            Release::Users(PlannedUsers { made_for_knee_per_s: Some(_), .. })
-        );
-        scaled || self.share_of_knee().is_some()
+    /// Whether it can begin only when the capacity is known.
+    pub fn refers_to_capacity(&self) -> bool {
+        let scaled =
+            matches!(self.release, Release::Users(PlannedUsers { made_for_per_s: Some(_), .. }));
+        scaled || self.share_of_capacity().is_some()
     }
 
-    /// Arrivals per second, once the knee is known; absent in a closed loop.
-    pub fn rate_per_s(&self, knee_per_s: Option<f64>) -> Option<f64> {
+    /// Arrivals per second, once the capacity is known; absent in a closed loop.
+    pub fn rate_per_s(&self, capacity_per_s: Option<f64>) -> Option<f64> {
         match self.release {
             Release::Closed { .. } | Release::Users(_) => None,
             Release::Open { rate: PlannedRate::PerSecond(rate), .. } => Some(rate),
             // Whole requests per second: the report states the rate, and a reader may want to type it.
-            Release::Open { rate: PlannedRate::OfKnee(share), .. } => {
-                knee_per_s.map(|knee| (knee * share).round().max(1.0))
+            Release::Open { rate: PlannedRate::OfCapacity(share), .. } => {
+                capacity_per_s.map(|capacity| (capacity * share).round().max(1.0))
             }
         }
     }
 
-    /// Most virtual users at work, once the knee is known; absent in other loads.
-    pub fn users(&self, knee_per_s: Option<f64>) -> Option<u32> {
+    /// Most virtual users at work, once the capacity is known; absent in other loads.
+    pub fn users(&self, capacity_per_s: Option<f64>) -> Option<u32> {
         match self.release {
-            Release::Users(users) => users.scaled(knee_per_s),
+            Release::Users(users) => users.scaled(capacity_per_s),
             Release::Closed { .. } | Release::Open { .. } => None,
         }
     }
 
-    /// What the load engine is told. `None` while the knee it needs is unknown.
-    pub fn engine_plan(&self, url: &str, knee_per_s: Option<f64>, seed: u64) -> Option<LoadPlan> {
+    /// Begin of a slice that is sent and not counted, seconds. Users come in over the time that they think, so that
+    /// what is counted begins in the midst of their ways.
+    pub fn guard_s(&self, guard_s: f64) -> f64 {
+        match self.release {
+            Release::Users(PlannedUsers { think_s, ramp_s: 0.0, .. }) => think_s.max(guard_s),
+            _ => guard_s,
+        }
+    }
+
+    /// Length of a slice behind its guard, seconds; a guess when it ends by count and the capacity is not known.
+    pub fn slice_s(&self, capacity_per_s: Option<f64>) -> f64 {
+        let per_s = self.rate_per_s(capacity_per_s).or(capacity_per_s);
+        match (self.release, self.slice) {
+            (Release::Users(users), _) => users.length_s(),
+            (_, SliceLength::Seconds(seconds)) => {
+                per_s.map_or(seconds, |per_s| seconds.max(LEAST_REQUESTS / per_s))
+            }
+            (_, SliceLength::Requests(count)) => count as f64 / per_s.unwrap_or(GUESSED_PER_S),
+        }
+    }
+
+    /// What the load engine is told for one slice. `None` while the capacity that it needs is unknown.
+    pub fn engine_plan(&self, url: &str, of: &SliceOf) -> Option<LoadPlan> {
+        let capacity_per_s = of.capacity_per_s;
         let model = match self.release {
             Release::Closed { connections } => LoadModel::closed(connections),
             Release::Users(users) => LoadModel::Closed {
-                clients: users.profile(knee_per_s)?,
+                clients: users.profile(capacity_per_s)?,
                 iteration: Iteration { requests: users.parallel, think_ms: users.think_s * 1e3 },
             },
             Release::Open { poisson, max_connections, .. } => {
-                let rate_per_s = self.rate_per_s(knee_per_s)?;
+                let rate_per_s = self.rate_per_s(capacity_per_s)?;
                 let arrivals = if poisson {
                     Arrivals::poisson(rate_per_s)
                 } else {
@@ -520,18 +580,36 @@ impl PlannedLoad {
                 LoadModel::Open { arrivals, max_connections }
             }
         };
+        let stop = match (self.release, self.slice) {
+            (Release::Closed { .. }, SliceLength::Requests(count)) => Stop::AfterRequests(count),
+            _ => Stop::AfterSeconds(self.slice_s(capacity_per_s)),
+        };
+        let guard_s = self.guard_s(of.guard_s);
         Some(LoadPlan {
             targets: self.targets(url),
-            warm_up: self.warm_up,
+            warm_up: WarmUp { min_s: guard_s, max_s: guard_s },
             timeout_ms: REQUEST_TIMEOUT_MS,
-            seed,
-            ..LoadPlan::new(self.request.target(url), model, self.stop)
+            seed: of.seed,
+            ..LoadPlan::new(self.request.target(url), model, stop)
         })
     }
 }
 
+/// What a slice needs to know besides its load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SliceOf {
+    /// What relative rates refer to, when it is known.
+    pub capacity_per_s: Option<f64>,
+    /// Begin that is not counted, seconds.
+    pub guard_s: f64,
+    /// The same for all arms of a cycle: they have the same arrivals.
+    pub seed: u64,
+}
+
 /// Longer than any stall a study would inject, shorter than a reader's patience.
 const REQUEST_TIMEOUT_MS: u64 = 10_000;
+/// Requests a second that a small machine answers, to guess how long a count of them takes.
+const GUESSED_PER_S: f64 = 2000.0;
 
 impl Arm {
     /// For people: `original`, or `original (again)`.
@@ -540,14 +618,7 @@ impl Arm {
     }
 
     /// For a directory name: `original`, or `original-again`.
-    fn slug(&self) -> String {
-        if self.again { format!("{}-again", self.variant) } else { self.variant.clone() }
-    }
-}
-
-impl PlannedTrial {
-    /// Directory name: `0007-istio-same-rate`.
     pub fn slug(&self) -> String {
-        format!("{:04}-{}-{}", self.index, self.arm.slug(), self.load)
+        if self.again { format!("{}-again", self.variant) } else { self.variant.clone() }
     }
 }

@@ -1,179 +1,121 @@
-//! The order of the trials: blocks, and within each block the arms shuffled by the run's seed.
+//! The order of the slices of a round, from the run's seed and the number of the round.
 //!
-//! What is brought up for each trial, or stands side by side: within a block the loads follow each other and all
-//! arms of one load run back to back, so that the pairs that are compared lie close together in time. What stays up
-//! alone for a block: the sizes of the application follow each other, shuffled too, or what the machine does over a
-//! block would look like a cost of size; within a size the arms follow each other, and each bears all loads of that
-//! size, in the order of the study, before it goes down.
-
-use std::ops::RangeInclusive;
+//! In a cycle the load goes round the arms, load after load: the arms in a shuffled order, then in the reverse. What
+//! the machine does steadily over a cycle falls out of every comparison, and each arm comes as often before any other
+//! as after it. Sizes of a sweep follow each other, shuffled by round, or what the machine does over a round would look
+//! like a cost of size.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::{Arm, BringUp, Cell, PlannedLoad, PlannedTrial};
-use crate::study::Study;
+use super::{Arm, Cell, Plan, PlannedLoad};
 
-/// The first block: 0 is a rehearsal.
-pub fn first_block(study: &Study) -> usize {
-    usize::from(!study.settle.is_some_and(|settle| settle.rehearse))
+/// Apart by more than a run has rounds or sizes.
+const ROUND: u64 = 1 << 32;
+
+/// One arm under one load for a short time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedSlice {
+    /// The cycle, from 1.
+    pub cycle: usize,
+    /// Whether it is on the way back: in the reverse order.
+    pub back: bool,
+    /// Position among all slices of the round and size, from 0.
+    pub place: usize,
+    /// Which arm.
+    pub arm: Arm,
+    /// Name of the load.
+    pub load: String,
 }
 
-/// The names of the loads by the size of the application that they need, each size where the study first has it.
-pub fn sizes(loads: &[PlannedLoad]) -> Vec<Vec<String>> {
-    let mut sizes: Vec<(Option<&Cell>, Vec<String>)> = Vec::new();
+/// The loads by the size of the application that they need, each size where the plan first has it.
+pub fn sizes(loads: &[PlannedLoad]) -> Vec<Vec<&PlannedLoad>> {
+    let mut sizes: Vec<Vec<&PlannedLoad>> = Vec::new();
     for load in loads {
-        let cell = load.cell.as_ref();
-        match sizes.iter_mut().find(|(size, _)| Cell::shares_deployment(*size, cell)) {
-            Some((_, names)) => names.push(load.name.clone()),
-            None => sizes.push((cell, vec![load.name.clone()])),
+        let same = |size: &&mut Vec<&PlannedLoad>| {
+            Cell::shares_deployment(size[0].cell.as_ref(), load.cell.as_ref())
+        };
+        match sizes.iter_mut().find(same) {
+            Some(size) => size.push(load),
+            None => sizes.push(vec![load]),
         }
     }
-    sizes.into_iter().map(|(_, names)| names).collect()
+    sizes
 }
 
-/// Every arm once per load and block; `sizes` are the loads, those of one size together.
-pub fn trials(
-    arms: &[Arm],
-    sizes: &[Vec<String>],
-    blocks: RangeInclusive<usize>,
-    seed: u64,
-    bring_up: BringUp,
-) -> Vec<PlannedTrial> {
-    let mut rng = StdRng::seed_from_u64(seed);
-    let mut of_block = || -> Vec<(Arm, &String)> {
-        let mut ordered: Vec<&Vec<String>> = sizes.iter().collect();
-        match bring_up {
-            BringUp::Trial | BringUp::Together | BringUp::Run => {
-                if bring_up == BringUp::Together {
-                    ordered.shuffle(&mut rng);
-                }
-                let loads = ordered.into_iter().flatten();
-                loads.flat_map(|load| pairs(shuffled(arms, &mut rng), [load])).collect()
-            }
-            BringUp::Block => {
-                ordered.shuffle(&mut rng);
-                let sizes = ordered.into_iter();
-                sizes.flat_map(|loads| pairs(shuffled(arms, &mut rng), loads)).collect()
+/// The sizes in the order of a round.
+pub fn sizes_of_round(plan: &Plan, round: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..sizes(&plan.loads).len()).collect();
+    order.shuffle(&mut rng(plan, round, u64::MAX >> 32));
+    order
+}
+
+/// The slices of a round at one size.
+pub fn slices(plan: &Plan, round: usize, size: usize) -> Vec<PlannedSlice> {
+    let sizes = sizes(&plan.loads);
+    let mut rng = rng(plan, round, size as u64);
+    let mut slices = Vec::new();
+    for cycle in 1..=plan.cycles {
+        let mut loads: Vec<&PlannedLoad> = sizes[size].clone();
+        loads.shuffle(&mut rng);
+        for load in loads {
+            let mut arms: Vec<&Arm> = plan.arms.iter().collect();
+            arms.shuffle(&mut rng);
+            let there = arms.iter().map(|arm| (*arm, false));
+            let back = arms.iter().rev().map(|arm| (*arm, true));
+            for (arm, back) in there.chain(back) {
+                let place = slices.len();
+                let (arm, load) = (arm.clone(), load.name.clone());
+                slices.push(PlannedSlice { cycle, back, place, arm, load });
             }
         }
-    };
-    let numbered = blocks.flat_map(|block| of_block().into_iter().map(move |t| (block, t)));
-    let trial = |(before, (block, (arm, load))): (usize, (usize, (Arm, &String)))| PlannedTrial {
-        index: before + 1,
-        block,
-        arm,
-        load: load.clone(),
-    };
-    numbered.enumerate().map(trial).collect()
+    }
+    slices
 }
 
-fn shuffled(arms: &[Arm], rng: &mut StdRng) -> Vec<Arm> {
-    let mut shuffled = arms.to_vec();
-    shuffled.shuffle(rng);
-    shuffled
-}
-
-/// Each arm with each of the loads.
-fn pairs<'l>(
-    arms: Vec<Arm>,
-    loads: impl IntoIterator<Item = &'l String> + Clone,
-) -> Vec<(Arm, &'l String)> {
-    let of_arm = |arm: Arm| loads.clone().into_iter().map(move |load| (arm.clone(), load));
-    arms.into_iter().flat_map(of_arm).collect()
+fn rng(plan: &Plan, round: usize, of: u64) -> StdRng {
+    StdRng::seed_from_u64(plan.seed.wrapping_add(round as u64 * ROUND).wrapping_add(of))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::plan::fixture::{STUDY, planned};
 
-    fn arms() -> Vec<Arm> {
-        ["a", "b", "c"].map(|v| Arm { variant: v.into(), again: false }).to_vec()
-    }
-
-    fn order_of(trials: &[PlannedTrial], block: usize) -> Vec<String> {
-        trials.iter().filter(|t| t.block == block).map(|t| t.arm.variant.clone()).collect()
+    fn plan() -> Plan {
+        planned(STUDY)
     }
 
     #[test]
-    fn every_block_holds_every_arm_once_per_load() {
-        let loads = [vec!["x".to_owned(), "y".to_owned()]];
-        let trials = trials(&arms(), &loads, 1..=4, 7, BringUp::Trial);
-        assert_eq!(trials.len(), 3 * 2 * 4);
-        for block in 1..=4 {
-            for load in &loads[0] {
-                let mut seen: Vec<_> = trials
-                    .iter()
-                    .filter(|t| t.block == block && t.load == *load)
-                    .map(|t| t.arm.variant.as_str())
-                    .collect();
-                seen.sort_unstable();
-                assert_eq!(seen, ["a", "b", "c"]);
-            }
+    fn every_arm_bears_every_load_twice_in_each_cycle() {
+        let plan = plan();
+        let mut seen: BTreeMap<(usize, Arm, String), usize> = BTreeMap::new();
+        for slice in plan.slices(1, 0) {
+            *seen.entry((slice.cycle, slice.arm, slice.load)).or_default() += 1;
+        }
+        assert_eq!(seen.len(), plan.cycles * plan.arms.len() * plan.loads.len());
+        assert!(seen.values().all(|times| *times == 2), "{seen:?}");
+    }
+
+    #[test]
+    fn the_arms_come_back_in_the_reverse_order() {
+        let plan = plan();
+        let slices = plan.slices(1, 0);
+        for load in slices.chunks(plan.arms.len() * 2) {
+            let names = load.iter().map(|slice| (&slice.arm, &slice.load));
+            assert!(names.clone().eq(names.rev()), "{load:?}");
         }
     }
 
     #[test]
-    fn a_rehearsal_comes_before_the_first_block_and_holds_every_load_of_every_arm() {
-        let loads = [vec!["x".to_owned(), "y".to_owned()]];
-        let trials = trials(&arms(), &loads, 0..=2, 7, BringUp::Run);
-        assert_eq!(trials.len(), 3 * 2 * 3);
-        assert!(trials.iter().enumerate().all(|(at, t)| (at < 6) == (t.block == 0)));
-    }
-
-    #[test]
-    fn the_order_differs_between_blocks_and_follows_the_seed() {
-        let loads = [vec!["x".to_owned()]];
-        let first = trials(&arms(), &loads, 1..=8, 7, BringUp::Trial);
-        assert_eq!(first, trials(&arms(), &loads, 1..=8, 7, BringUp::Trial));
-        assert_ne!(first, trials(&arms(), &loads, 1..=8, 8, BringUp::Trial));
-        assert!((2..=8).any(|block| order_of(&first, block) != order_of(&first, 1)));
-    }
-
-    #[test]
-    fn indices_count_from_one_without_gaps() {
-        let trials = trials(&arms(), &[vec!["x".to_owned()]], 0..=2, 1, BringUp::Trial);
-        assert!(trials.iter().enumerate().all(|(i, t)| t.index == i + 1));
-    }
-
-    #[test]
-    fn arms_that_stand_together_bear_each_load_back_to_back() {
-        let loads = [vec!["x".to_owned(), "y".to_owned()]];
-        let trials = trials(&arms(), &loads, 1..=2, 7, BringUp::Together);
-        let loads: Vec<&str> = trials.iter().map(|trial| trial.load.as_str()).collect();
-        assert_eq!(loads, ["x", "x", "x", "y", "y", "y", "x", "x", "x", "y", "y", "y"]);
-    }
-
-    /// The arms of a block in their order, and the loads that each bears.
-    fn stays_up(trials: &[PlannedTrial], block: usize) -> Vec<(String, Vec<String>)> {
-        let mut arms: Vec<(String, Vec<String>)> = Vec::new();
-        for trial in trials.iter().filter(|t| t.block == block) {
-            match arms.last_mut().filter(|(arm, _)| *arm == trial.arm.variant) {
-                Some((_, loads)) => loads.push(trial.load.clone()),
-                None => arms.push((trial.arm.variant.clone(), vec![trial.load.clone()])),
-            }
-        }
-        arms
-    }
-
-    #[test]
-    fn what_stays_up_for_a_block_bears_all_loads_in_the_order_of_the_study() {
-        let loads = ["z".to_owned(), "a".to_owned()];
-        let trials = trials(&arms(), &[loads.to_vec()], 1..=8, 7, BringUp::Block);
-        assert_eq!(trials.len(), 3 * 2 * 8);
-        assert!(trials.iter().enumerate().all(|(i, t)| t.index == i + 1));
-        let orders: Vec<Vec<String>> = (1..=8)
-            .map(|block| {
-                let (mut arms, borne): (Vec<_>, Vec<_>) =
-                    stays_up(&trials, block).into_iter().unzip();
-                assert!(borne.iter().all(|borne| *borne == loads), "{borne:?}");
-                let order = arms.clone();
-                arms.sort_unstable();
-                assert_eq!(arms, ["a", "b", "c"]);
-                order
-            })
-            .collect();
-        assert!(orders.iter().any(|order| *order != orders[0]), "never shuffled: {orders:?}");
+    fn the_order_differs_between_rounds_and_follows_the_seed() {
+        let plan = plan();
+        assert_eq!(plan.slices(1, 0), plan.slices(1, 0));
+        assert!((2..=8).any(|round| plan.slices(round, 0) != plan.slices(1, 0)));
+        let other = Plan { seed: plan.seed + 1, ..plan.clone() };
+        assert!((1..=8).any(|round| plan.slices(round, 0) != other.slices(round, 0)));
     }
 }

@@ -1,19 +1,17 @@
 //! Turns a study and the user's choices into a plan. Collects every problem before it gives up.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use toll_lab::{
     AgentKind, Ambient, BuiltIn, DataPlane, DatabaseServer, Deployment, Egress, EgressGateway,
     JavaAgent, Mtls, NodeProxy, Program, Runtime, Service, SidecarProxy,
 };
-use toll_load::{Stop, WarmUp};
 
 use super::application::Chosen;
 use super::{
-    Arm, BringUp, Cell, FORMAT, Plan, PlannedKind, PlannedLoad, PlannedRate, PlannedReference,
-    PlannedRequest, PlannedSettle, PlannedUsers, PlannedVariant, PublishedFigure, Recomputed,
-    Release, VariantState, application, order,
+    Arm, Cell, FORMAT, Plan, PlannedExtent, PlannedKind, PlannedLoad, PlannedRate,
+    PlannedReference, PlannedRequest, PlannedSettle, PlannedUsers, PlannedVariant, PublishedFigure,
+    Recomputed, Release, SliceLength, VariantState, application, estimate, headline_load,
 };
 use crate::study::{self, App, Profile, Study};
 
@@ -22,8 +20,15 @@ use crate::study::{self, App, Profile, Study};
 pub struct Choices {
     /// How thoroughly.
     pub profile: Profile,
-    /// Blocks instead of the study's.
-    pub blocks: Option<usize>,
+    /// Rounds instead of what the study says of how long.
+    pub rounds: Option<usize>,
+    /// As many rounds as fit into these seconds, instead of what the study says of how long.
+    pub for_s: Option<f64>,
+    /// Rounds until the half-widths of the headline metrics are at most this share of their figures, instead of what
+    /// the study says of how long; with `for_s` whichever comes first.
+    pub width: Option<f64>,
+    /// Add a curve of latency and cost against the rate, unless the study has one.
+    pub curve: bool,
     /// Only these variants (the baseline always runs); all when empty.
     pub variants: Vec<String>,
     /// Hold the baseline against itself as if it were a variant.
@@ -87,12 +92,6 @@ pub enum PlanError {
         /// The variant.
         variant: String,
     },
-    /// Too few blocks for an interval.
-    #[error("{blocks} blocks give no interval")]
-    TooFewBlocks {
-        /// As chosen.
-        blocks: usize,
-    },
 }
 
 impl PlanError {
@@ -125,9 +124,6 @@ impl PlanError {
             Self::StallOnSpring { .. } => {
                 "give it `runtime: native`, or take its `stall` out of the study".into()
             }
-            Self::TooFewBlocks { .. } => {
-                "use --blocks 2 or more; 5 and up for figures to lean on".into()
-            }
         })
     }
 }
@@ -142,10 +138,6 @@ pub fn resolve(
     study_warnings: Vec<String>,
 ) -> Result<Plan, PlanError> {
     let study = as_chosen(study, choices);
-    let blocks = choices.blocks.unwrap_or(study.blocks as usize);
-    if blocks < 2 {
-        return Err(PlanError::TooFewBlocks { blocks });
-    }
     if choices.database.is_some() && study.app.external().next().is_none() {
         return Err(PlanError::NoExternalDatabase);
     }
@@ -167,11 +159,9 @@ pub fn resolve(
         warnings.extend(against_itself_for_want_of_others(&mut variants, study.baseline.as_str()));
     }
     let arms = arms(&variants, study.baseline.as_str())?;
-    let loads: Vec<PlannedLoad> =
-        study.loads.iter().flat_map(|(name, load)| planned_loads(&study, name, load)).collect();
+    let loads = loads(&study, choices.curve);
     warnings.extend(case_before_is_another(&study, &variants, &loads));
-    let bring_up = bring_up(study.bring_up);
-    Ok(Plan {
+    let mut plan = Plan {
         version: FORMAT,
         study: study.name.to_string(),
         question: study.question.clone().unwrap_or_default(),
@@ -179,23 +169,74 @@ pub fn resolve(
         seed: choices.seed,
         profile: profile_name(choices.profile).into(),
         runtime,
+        headline: study.headline.clone(),
         bound: study.bound.fraction(),
-        idle_s: study.idle.get().as_secs_f64(),
-        blocks,
-        bring_up,
-        settle: study.settle.map(planned_settle),
-        trials: order::trials(
-            &arms,
-            &order::sizes(&loads),
-            order::first_block(&study)..=blocks,
-            choices.seed,
-            bring_up,
-        ),
+        idle_s: seconds(study.idle),
+        extent: extent(&study, choices, &variants),
+        cycles: study.cycles as usize,
+        guard_s: GUARD_S,
+        guards_s: vec![],
+        settle: planned_settle(study.settle),
+        side_by_side: true,
         variants,
+        arms,
         loads,
         reference: study.reference.as_ref().map(reference),
         warnings,
-    })
+    };
+    plan.fit_into_its_time();
+    Ok(plan)
+}
+
+/// Begin of a slice that is not counted: connections wake up, and the load of the arm before has drained, seconds.
+const GUARD_S: f64 = 0.1;
+/// Starts that say how one differs from the next, of services that start at once and of JVMs.
+const LEAST_ROUNDS: [usize; 2] = [8, 4];
+/// A width that is never reached ends the run all the same, seconds.
+const MOST_S: f64 = 1800.0;
+
+/// What the command line says of how long goes before all that the study says of it.
+fn extent(study: &Study, choices: &Choices, variants: &[PlannedVariant]) -> PlannedExtent {
+    let chosen = choices.rounds.is_some() || choices.for_s.is_some() || choices.width.is_some();
+    let (for_s, width) = match chosen {
+        true => (choices.for_s, choices.width),
+        false => (study.time.map(seconds), study.width.map(|width| width.fraction())),
+    };
+    let for_s = for_s.or(width.filter(|_| choices.rounds.is_none()).map(|_| MOST_S));
+    let rounds = choices.rounds.or(for_s.is_none().then_some(study.rounds as usize));
+    let [at_once, jvm] = LEAST_ROUNDS;
+    PlannedExtent {
+        rounds,
+        for_s,
+        width,
+        least_rounds: if variants.iter().any(is_on_jvm) { jvm } else { at_once },
+    }
+}
+
+fn is_on_jvm(variant: &PlannedVariant) -> bool {
+    match &variant.state {
+        VariantState::Ready(deployment) => estimate::is_on_jvm(deployment),
+        VariantState::Skipped(_) => false,
+    }
+}
+
+impl Plan {
+    /// Takes fewer cycles where the time would else have too few rounds in it: starts say more than cycles.
+    pub fn fit_into_its_time(&mut self) {
+        let is_short = |plan: &Self| plan.budget().rounds < plan.extent.least_rounds;
+        while self.extent.for_s.is_some() && self.cycles > 1 && is_short(self) {
+            self.cycles -= 1;
+        }
+    }
+
+    /// What there is to say before a run of so few rounds; the report says it of those that there were.
+    pub fn few_rounds(&self) -> Option<String> {
+        let (rounds, least) = (self.budget().rounds, self.extent.least_rounds);
+        let said = if rounds == 1 { "1 round says".into() } else { format!("{rounds} rounds say") };
+        (rounds < least).then(|| {
+            format!("{said} little of how one start differs from the next, so intervals are wide; take {least} or more")
+        })
+    }
 }
 
 /// On a staircase each case is held against the one before it: that is another one when cases between did not run.
@@ -223,15 +264,6 @@ fn case_before_is_another(
             apart.join(", ")
         )
     })
-}
-
-fn bring_up(written: study::BringUp) -> BringUp {
-    match written {
-        study::BringUp::Trial => BringUp::Trial,
-        study::BringUp::Block => BringUp::Block,
-        study::BringUp::Together => BringUp::Together,
-        study::BringUp::Run => BringUp::Run,
-    }
 }
 
 /// The study with what the profile changes, and on top of that what the chosen runtime needs.
@@ -374,7 +406,7 @@ fn check_names(study: &Study, names: &[String]) -> Result<(), PlanError> {
     }
 }
 
-/// What runs in each block: every variant, and the baseline once more for the A/A pair.
+/// What comes up in each round: every variant, and the baseline once more.
 fn arms(variants: &[PlannedVariant], baseline: &str) -> Result<Vec<Arm>, PlanError> {
     let mut arms = Vec::new();
     let mut skipped = Vec::new();
@@ -557,29 +589,69 @@ fn java_agent(agent: &study::JavaAgent) -> (String, Result<DataPlane, String>) {
     }
 }
 
+fn seconds(span: study::TimeSpan) -> f64 {
+    span.get().as_secs_f64()
+}
+
 fn planned_settle(settle: study::Settle) -> PlannedSettle {
     PlannedSettle {
-        slice_s: settle.slice.get().as_secs_f64(),
-        max_s: settle.max.get().as_secs_f64(),
+        slice_s: seconds(settle.slice),
+        max_s: seconds(settle.max),
         connections: settle.connections,
-        rest_s: settle.rest.get().as_secs_f64(),
-        rehearse: settle.rehearse,
+        rest_s: seconds(settle.rest),
     }
 }
 
-/// The load, or each of its cells.
-fn planned_loads(study: &Study, name: &study::Name, load: &study::Load) -> Vec<PlannedLoad> {
-    let whole = planned_load(study, name.as_str(), load);
-    let Some(matrix) = &load.matrix else { return vec![whole] };
-    let combinations = matrix.combinations().into_iter();
-    combinations.map(|combination| cell_of(&whole, name, &combination)).collect()
+/// The loads of the study, then those of curves; one more curve where it was asked for and the study has none.
+fn loads(study: &Study, curve: bool) -> Vec<PlannedLoad> {
+    let all = study.loads.iter().flat_map(|(name, load)| planned_loads(name.as_str(), load));
+    let (mut points, mut loads): (Vec<_>, Vec<_>) = all.partition(PlannedLoad::is_of_curve);
+    if curve && points.is_empty() {
+        let like = headline_load(&loads).unwrap_or(&loads[0]).clone();
+        let like = PlannedLoad { slice: slice_length(None), ..like };
+        points = points_of(&like, "curve", study::Curve::default());
+    }
+    loads.extend(points);
+    loads
 }
 
-fn cell_of(
-    whole: &PlannedLoad,
-    name: &study::Name,
-    combination: &study::Combination,
-) -> PlannedLoad {
+/// The load, each of its cells, or the points of its curve.
+fn planned_loads(name: &str, load: &study::Load) -> Vec<PlannedLoad> {
+    let whole = planned_load(name, load);
+    match (&load.matrix, load.model) {
+        (Some(matrix), _) => {
+            let cells = matrix.combinations().into_iter();
+            cells.map(|combination| cell_of(&whole, name, &combination)).collect()
+        }
+        (None, study::LoadModel::Curve(curve)) => points_of(&whole, name, curve),
+        (None, _) => vec![whole],
+    }
+}
+
+/// A load like this one at each rate of the curve; the application is of its own size.
+fn points_of(like: &PlannedLoad, name: &str, curve: study::Curve) -> Vec<PlannedLoad> {
+    let point = |percent: u32| {
+        let share = f64::from(percent) / 100.0;
+        let cell = Cell { load: name.into(), share: Some(share), ..Cell::default() };
+        PlannedLoad {
+            name: format!("{name}-{percent}"),
+            release: of_capacity(share),
+            cell: Some(cell),
+            ..like.clone()
+        }
+    };
+    curve.percents().map(point).collect()
+}
+
+fn of_capacity(share: f64) -> Release {
+    let rate = PlannedRate::OfCapacity(share);
+    Release::Open { rate, poisson: false, max_connections: CURVE_CONNECTIONS }
+}
+
+/// Bound on outstanding requests of a point of a curve, which may well be beyond what is carried.
+const CURVE_CONNECTIONS: u32 = 256;
+
+fn cell_of(whole: &PlannedLoad, name: &str, combination: &study::Combination) -> PlannedLoad {
     let rate = combination.rate.map(planned_rate);
     let release = match (whole.release, rate) {
         (Release::Open { poisson, max_connections, .. }, Some(rate)) => {
@@ -592,27 +664,28 @@ fn cell_of(
     };
     let replicas = combination.replicas.as_ref();
     let cell = Cell {
+        load: name.into(),
+        share: None,
         connections: combination.connections,
-        load: name.to_string(),
         rate_per_s: rate.and_then(|rate| match rate {
             PlannedRate::PerSecond(rate) => Some(rate),
-            PlannedRate::OfKnee(_) => None,
+            PlannedRate::OfCapacity(_) => None,
         }),
         replicas: replicas.map(|(service, replicas)| (service.to_string(), *replicas as usize)),
         nodes: combination.nodes.map(|nodes| nodes as usize),
     };
-    PlannedLoad { name: combination.name(name), release, cell: Some(cell), ..whole.clone() }
+    let name = combination.name(name);
+    PlannedLoad { name, release, cell: Some(cell), ..whole.clone() }
 }
 
 fn planned_rate(rate: study::Rate) -> PlannedRate {
     match rate {
         study::Rate::PerSecond(rate) => PlannedRate::PerSecond(rate),
-        study::Rate::OfKnee(share) => PlannedRate::OfKnee(share.fraction()),
+        study::Rate::OfCapacity(share) => PlannedRate::OfCapacity(share.fraction()),
     }
 }
 
-fn planned_load(study: &Study, name: &str, load: &study::Load) -> PlannedLoad {
-    let seconds = |span: Duration| span.as_secs_f64();
+fn planned_load(name: &str, load: &study::Load) -> PlannedLoad {
     let kind = |(name, weighted): (&study::Name, &study::Weighted)| PlannedKind {
         name: name.to_string(),
         weight: weighted.weight,
@@ -626,26 +699,18 @@ fn planned_load(study: &Study, name: &str, load: &study::Load) -> PlannedLoad {
         cell: None,
         release: release(&load.model),
         spans: load.spans.iter().map(|(name, n)| (name.to_string(), u64::from(*n))).collect(),
-        stop: stop(load),
-        warm_up: WarmUp {
-            min_s: seconds(study.warm_up.min.get()),
-            max_s: seconds(study.warm_up.max.get()),
-        },
+        slice: slice_length(load.length),
     }
 }
 
-/// Virtual users end with their last stage.
-fn stop(load: &study::Load) -> Stop {
-    match (load.stop, load.model) {
-        (_, study::LoadModel::Vus(vus)) => Stop::AfterSeconds(users(&vus).length_s()),
-        (Some(study::Stop::Duration(span)), _) => Stop::AfterSeconds(span.get().as_secs_f64()),
-        (Some(study::Stop::Requests(count)), _) => Stop::AfterRequests(count),
-        (None, _) => unreachable!("reading a study refuses such a load without an end"),
+fn slice_length(written: Option<study::Length>) -> SliceLength {
+    match written.unwrap_or_default() {
+        study::Length::Slice(slice) => SliceLength::Seconds(seconds(slice)),
+        study::Length::Requests(count) => SliceLength::Requests(count),
     }
 }
 
 fn users(vus: &study::Vus) -> PlannedUsers {
-    let seconds = |span: study::TimeSpan| span.get().as_secs_f64();
     PlannedUsers {
         users: vus.users,
         start: vus.start,
@@ -654,9 +719,9 @@ fn users(vus: &study::Vus) -> PlannedUsers {
         ramp_down_s: seconds(vus.ramp_down),
         think_s: seconds(vus.think),
         parallel: vus.parallel,
-        made_for_knee_per_s: vus.scale.and_then(|scale| match scale.knee {
+        made_for_per_s: vus.scale.and_then(|scale| match scale.capacity {
             study::Rate::PerSecond(rate) => Some(rate),
-            study::Rate::OfKnee(_) => None,
+            study::Rate::OfCapacity(_) => None,
         }),
     }
 }
@@ -679,6 +744,8 @@ fn release(model: &study::LoadModel) -> Release {
     match model {
         study::LoadModel::Closed(closed) => Release::Closed { connections: closed.connections },
         study::LoadModel::Vus(vus) => Release::Users(users(vus)),
+        // Each of its points has a share of its own.
+        study::LoadModel::Curve(_) => of_capacity(1.0),
         study::LoadModel::Open(open) => Release::Open {
             rate: planned_rate(open.rate),
             poisson: open.arrivals == study::Arrivals::Poisson,

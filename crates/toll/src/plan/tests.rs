@@ -7,7 +7,6 @@ use toll_lab::{
     AgentKind, AirlinePart, DataPlane, DatabaseServer, Egress, EgressGateway, External, NodeProxy,
     Petclinic, PetclinicPart, Program, Rendered, Runtime,
 };
-use toll_load::Stop;
 
 use super::*;
 use crate::study::{self, Profile, Study};
@@ -44,12 +43,15 @@ fn choices() -> Choices {
     Choices { seed: 7, ..Choices::default() }
 }
 
-/// Names of the variants whose trials are planned, each once.
+/// What comes up in each round, sorted.
 fn measured(plan: &Plan) -> Vec<String> {
-    let mut labels: Vec<String> = plan.trials.iter().map(|t| t.arm.label()).collect();
+    let mut labels: Vec<String> = plan.arms.iter().map(Arm::label).collect();
     labels.sort_unstable();
-    labels.dedup();
     labels
+}
+
+fn minutes(plan: &Plan) -> f64 {
+    plan.budget().total_s() / 60.0
 }
 
 #[test]
@@ -60,7 +62,10 @@ fn every_built_in_study_plans() {
             assert_eq!(warnings.len(), 0, "{name}");
             for profile in [Profile::Default, Profile::Quick, Profile::Paper] {
                 let plan = plan(&study, &Choices { profile, ..choices() });
-                assert!(plan.trials.len() >= 3 * plan.blocks, "{name}");
+                assert!(plan.arms.len() >= 3 && plan.side_by_side, "{name}");
+                assert!(plan.needs_capacity() || *name == "ambient-replicas", "{name}");
+                assert!(plan.extent.rounds.unwrap() >= 3, "{name}");
+                assert!(plan.headline_load().is_some(), "{name}");
             }
         }
     }
@@ -119,12 +124,10 @@ fn a_baseline_that_cannot_run_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_single_block_is_refused() {
-    let one = Choices { blocks: Some(1), ..choices() };
-    insta::assert_snapshot!(refusal(&mesher(&without_parts), &one), @r"
-    1 blocks give no interval
-    use --blocks 2 or more; 5 and up for figures to lean on
-    ");
+fn the_arms_are_the_variants_that_run_and_the_baseline_once_more_at_the_end() {
+    let plan = plan(&mesher(&without_parts), &choices());
+    let labels: Vec<String> = plan.arms.iter().map(Arm::label).collect();
+    assert_eq!(labels, ["original", "istio", "original (again)"]);
 }
 
 #[test]
@@ -135,38 +138,100 @@ fn the_baseline_against_itself_is_the_same_deployment_under_another_name() {
 }
 
 #[test]
-fn a_profile_changes_blocks_durations_warm_up_and_idle() {
+fn a_profile_changes_rounds_cycles_slices_and_idle() {
     let study = mesher(&without_parts);
     let shape = |profile| {
         let plan = plan(&study, &Choices { profile, ..choices() });
-        let load = plan.loads[0].clone();
-        (plan.profile, plan.blocks, load.stop, load.warm_up.max_s, plan.idle_s)
+        (plan.profile, plan.extent.rounds, plan.cycles, plan.loads[0].slice, plan.idle_s)
     };
-    for (profile, name) in
-        [(Profile::Default, "default"), (Profile::Quick, "quick"), (Profile::Paper, "paper")]
-    {
-        let changed = study.clone().with_profile(profile);
-        let Some(study::Stop::Duration(duration)) = changed.loads[0].stop else {
-            panic!("by time")
-        };
-        let expected = (
-            name.to_owned(),
-            changed.blocks as usize,
-            Stop::AfterSeconds(duration.get().as_secs_f64()),
-            changed.warm_up.max.get().as_secs_f64(),
-            changed.idle.get().as_secs_f64(),
-        );
-        assert_eq!(shape(profile), expected);
-    }
-    assert_ne!(shape(Profile::Quick), shape(Profile::Default));
-    assert_ne!(shape(Profile::Paper), shape(Profile::Default));
+    let (slice, minute) = (SliceLength::Seconds(0.4), SliceLength::Seconds(60.0));
+    assert_eq!(shape(Profile::Default), ("default".into(), Some(10), 3, slice, 0.5));
+    assert_eq!(shape(Profile::Quick), ("quick".into(), Some(6), 1, slice, 0.3));
+    assert_eq!(shape(Profile::Paper), ("paper".into(), Some(8), 1, minute, 0.5));
+}
+
+/// Rounds, seconds and width of a study that says `written` of how long it takes.
+fn extent(written: &str, choices: &Choices) -> (Option<usize>, Option<f64>, Option<f64>) {
+    let text = study::annotated_default().replace("\nrounds: 8\n", &format!("\n{written}\n"));
+    let (study, _) = study::read("study.yaml", &text, &without_parts).unwrap();
+    let extent = plan(&study, choices).extent;
+    (extent.rounds, extent.for_s, extent.width)
 }
 
 #[test]
-fn the_command_line_has_the_last_word_on_blocks() {
-    let quick = Choices { profile: Profile::Quick, blocks: Some(3), ..choices() };
-    let plan = plan(&mesher(&without_parts), &quick);
-    assert_eq!((plan.blocks, plan.trials.last().unwrap().block), (3, 3));
+fn the_command_line_has_the_last_word_on_how_long() {
+    let none = Choices::default();
+    let rounds = Choices { rounds: Some(3), ..choices() };
+    let time = Choices { for_s: Some(60.0), ..choices() };
+    let width = Choices { width: Some(0.02), ..choices() };
+    assert_eq!(extent("rounds: 9", &none), (Some(9), None, None));
+    assert_eq!(extent("for: 5m", &none), (None, Some(300.0), None));
+    assert_eq!(extent("for: 5m\nwidth: 3%", &none), (None, Some(300.0), Some(0.03)));
+    for written in ["rounds: 9", "for: 5m", "for: 5m\nwidth: 3%"] {
+        assert_eq!(extent(written, &rounds), (Some(3), None, None), "{written}");
+        assert_eq!(extent(written, &time), (None, Some(60.0), None), "{written}");
+        assert_eq!(extent(written, &width), (None, Some(1800.0), Some(0.02)), "{written}");
+        let quick = Choices { profile: Profile::Quick, ..choices() };
+        assert_eq!(extent(written, &quick), (Some(4), None, None), "{written}");
+    }
+}
+
+#[test]
+fn cycles_make_room_for_rounds_in_a_given_time() {
+    let study = mesher(&without_parts);
+    let within = |for_s| {
+        let plan = plan(&study, &Choices { for_s: Some(for_s), ..choices() });
+        assert!(plan.budget().total_s() <= for_s || plan.budget().rounds == 1, "{for_s}");
+        (plan.cycles, plan.budget().rounds, plan.few_rounds().is_some())
+    };
+    assert_eq!(within(600.0), (3, 21, false));
+    assert_eq!(within(200.0), (2, 9, false));
+    assert_eq!(within(135.0), (1, 8, false));
+    assert_eq!(within(60.0), (1, 3, true));
+    assert_eq!(within(1.0), (1, 1, true));
+}
+
+#[test]
+fn few_starts_are_warned_of_and_jvms_need_fewer() {
+    let warned = |study: &Study, rounds| {
+        plan(study, &Choices { rounds: Some(rounds), ..choices() }).few_rounds().unwrap_or_default()
+    };
+    insta::assert_snapshot!(warned(&mesher(&without_parts), 4), @"4 rounds say little of how one start differs from the next, so intervals are wide; take 8 or more");
+    assert_eq!(warned(&mesher(&without_parts), 8), "");
+    assert_eq!(warned(&petclinic_agent(&without_parts), 4), "");
+    assert!(warned(&petclinic_agent(&without_parts), 1).contains("1 round says little"));
+    let spring = Choices { rounds: Some(4), ..on_spring() };
+    assert_eq!(plan(&customer_360(), &spring).few_rounds(), None);
+}
+
+#[test]
+fn a_curve_is_added_where_it_is_asked_for() {
+    let study = customer_360();
+    let asked = Choices { curve: true, ..choices() };
+    let plan = plan(&study, &asked);
+    let points: Vec<&PlannedLoad> = plan.loads.iter().filter(|l| l.is_of_curve()).collect();
+    let names: Vec<&str> = points.iter().map(|load| load.name.as_str()).collect();
+    let percents = ["10", "20", "30", "40", "50", "60", "70", "80", "90", "100"];
+    assert_eq!(names, percents.map(|percent| format!("curve-{percent}")));
+    assert_eq!(points[2].rate_per_s(Some(1000.0)), Some(300.0));
+    assert!(points.iter().all(|load| load.request == plan.headline_load().unwrap().request));
+    assert_eq!(plan.headline_load().unwrap().name, "same-rate");
+    assert_eq!(plan.sizes().len(), 1);
+    assert_eq!(resolve(&study, &choices(), vec![]).unwrap().loads.len(), 3);
+}
+
+#[test]
+fn a_study_that_has_a_curve_gets_no_other_and_has_it_last() {
+    let text = study::annotated_default().replace(
+        "\nloads:\n",
+        "\nloads:\n  rising: {curve: {steps: 2}, slice: 1s, request: {path: /a}}\n",
+    );
+    let (study, _) = study::read("study.yaml", &text, &without_parts).unwrap();
+    let plan = plan(&study, &Choices { curve: true, ..choices() });
+    assert_eq!(loads(&plan), ["same-rate", "rising-10", "rising-100"]);
+    let point = plan.load("rising-10").unwrap();
+    assert_eq!((point.slice, point.request.path.as_str()), (SliceLength::Seconds(1.0), "/a"));
+    assert!(plan.needs_capacity());
 }
 
 #[test]
@@ -182,7 +247,7 @@ fn file(name: &str, text: &str) -> Rendered {
 
 #[test]
 fn the_listing_says_what_runs_and_how_the_variants_differ() {
-    let choices = Choices { profile: Profile::Quick, blocks: Some(2), ..choices() };
+    let choices = Choices { profile: Profile::Quick, curve: true, ..choices() };
     let plan = plan(&mesher(&without_parts), &choices);
     let client =
         |calls: &str| file("client.service.json", &format!("{{\n  \"calls\": {calls}\n}}\n"));
@@ -208,7 +273,8 @@ fn on_spring() -> Choices {
 
 #[test]
 fn the_listing_says_what_is_asked_and_what_is_discarded() {
-    let plan = plan(&customer_360(), &Choices { blocks: Some(2), ..choices() });
+    let limits = Choices { for_s: Some(300.0), width: Some(0.025), ..choices() };
+    let plan = plan(&customer_360(), &limits);
     insta::assert_snapshot!(listing(&plan, &[]));
 }
 
@@ -307,11 +373,11 @@ fn spring_changes_what_the_study_says_on_top_of_the_profile() {
     let quick = Choices { profile: Profile::Quick, ..on_spring() };
     let plan_of = |choices: &Choices| {
         let plan = plan(&study, choices);
-        (plan.bring_up, plan.settle.unwrap().max_s, plan.idle_s)
+        (plan.extent.rounds, plan.cycles, plan.settle.max_s, plan.idle_s)
     };
-    assert_eq!(plan_of(&choices()), (BringUp::Block, 5.0, 0.5));
-    assert_eq!(plan_of(&on_spring()), (BringUp::Run, 110.0, 0.5));
-    assert_eq!(plan_of(&quick), (BringUp::Run, 110.0, 0.2));
+    assert_eq!(plan_of(&choices()), (Some(8), 3, 2.0, 0.3));
+    assert_eq!(plan_of(&on_spring()), (Some(4), 2, 60.0, 0.3));
+    assert_eq!(plan_of(&quick), (Some(4), 2, 60.0, 0.2));
 }
 
 #[test]
@@ -360,25 +426,10 @@ fn a_body_without_a_type_is_json() {
 }
 
 #[test]
-fn what_a_study_leaves_out_is_as_it_was_before_there_were_databases() {
+fn a_load_that_says_nothing_else_asks_for_the_root() {
     let plan = plan(&mesher(&without_parts), &choices());
-    assert_eq!((plan.bring_up, plan.settle), (BringUp::Trial, None));
     assert!(plan.loads.iter().all(|load| load.request == PlannedRequest::default()));
     assert_eq!(plan.variants[1].describes, "an Envoy sidecar beside each service, mTLS strict");
-}
-
-#[test]
-fn a_plan_of_before_there_were_databases_is_read() {
-    let plan = plan(&mesher(&without_parts), &choices());
-    let mut json = serde_json::to_value(&plan).unwrap();
-    let keys = json.as_object_mut().unwrap();
-    ["runtime", "bring_up", "settle"].iter().for_each(|key| assert!(keys.remove(*key).is_some()));
-    keys["loads"].as_array_mut().unwrap().iter_mut().for_each(|load| {
-        load.as_object_mut().unwrap().remove("request").unwrap();
-    });
-    keys["reference"].as_object_mut().unwrap().remove("recomputed").unwrap();
-    let read = serde_json::from_value::<Plan>(json).unwrap();
-    assert_eq!(read, Plan { runtime: None, ..plan });
 }
 
 #[test]
@@ -463,56 +514,53 @@ fn every_recomputed_value_follows_from_the_figures_of_its_study() {
     assert_eq!(checked, 10 + 20);
 }
 
-fn trials_s(plan: &Plan, trials: &[PlannedTrial]) -> f64 {
-    plan.budget_of(trials).total_s()
+#[test]
+fn a_round_takes_what_its_arms_and_slices_take() {
+    let mut study = mesher(&without_parts);
+    let with_capacity = plan(&study, &choices()).budget();
+    assert_eq!((with_capacity.rounds, with_capacity.bring_ups), (10, 3));
+    // 1 s up and down and 1.6 s of settling for each arm; 3 cycles of 2 slices of 2 loads for each arm.
+    let round_s = 3.0 * 2.6 + 0.5 + 3.0 * 2.0 * 3.0 * 2.0 * 0.55;
+    assert!((with_capacity.round_s - round_s).abs() < 1e-6, "{with_capacity:?}");
+    assert!((with_capacity.capacity_s - 2.0 * 2.6).abs() < 1e-6, "{with_capacity:?}");
+    study.loads.shift_remove("same-rate").unwrap();
+    assert_eq!(plan(&study, &choices()).budget().capacity_s, 0.0);
 }
 
 #[test]
-fn services_that_stay_up_for_a_block_or_the_run_are_brought_up_once_in_it() {
-    let mut study = customer_360();
-    let once = plan(&study, &choices());
-    study.bring_up = study::BringUp::Trial;
-    let each_time = plan(&study, &choices());
-    // 2 s up and down and 4 s of discarded run, for two further loads of fifteen arms.
-    let saved_s = trials_s(&each_time, &each_time.trials) - trials_s(&once, &once.trials);
-    assert!((saved_s - 15.0 * 2.0 * 6.0).abs() < 1e-6, "{saved_s}");
-    study.bring_up = study::BringUp::Run;
-    let side_by_side = plan(&study, &choices());
-    let saved_s = trials_s(&once, &once.trials) - trials_s(&side_by_side, &side_by_side.trials);
-    assert!((saved_s - 12.0 * 6.0).abs() < 1e-6, "{saved_s}: three arms instead of fifteen");
-    // An interrupted block begins with fresh services, too.
-    let rest_s = trials_s(&once, &once.trials[1..3]);
-    assert!((rest_s - (6.0 + 2.0 * 4.5)).abs() < 1e-6, "{rest_s}");
+fn a_slice_of_a_slow_load_lasts_for_twenty_requests() {
+    let plan = plan(&ambient_replicas(), &choices());
+    let slice_s = |load: &str| plan.load(load).unwrap().slice_s(None);
+    assert_eq!(
+        (slice_s("get-20x1"), slice_s("get-50x1"), slice_s("wake-up-200x1")),
+        (1.0, 0.4, 0.4)
+    );
 }
 
 #[test]
-fn customer_360_ends_within_its_time() {
-    let minutes = |profile, runtime| {
-        let choices = Choices { profile, runtime: Some(runtime), ..choices() };
-        plan(&customer_360(), &choices).budget().total_s() / 60.0
+fn mesher_and_customer_360_end_within_their_time() {
+    let of = |study: &Study, profile, runtime| {
+        minutes(&plan(study, &Choices { profile, runtime, ..choices() }))
     };
-    assert!(minutes(Profile::Default, Runtime::Native) < 6.0);
-    assert!(minutes(Profile::Default, Runtime::Spring) < 12.0);
-    assert!(minutes(Profile::Quick, Runtime::Native) < 2.6);
+    let mesher = mesher(&without_parts);
+    assert!(of(&mesher, Profile::Default, None) < 5.0);
+    assert!(of(&mesher, Profile::Quick, None) < 1.75);
+    assert!(of(&mesher, Profile::Paper, None) < 100.0);
+    let native = Some(Runtime::Native);
+    assert!(of(&customer_360(), Profile::Default, native) < 5.5);
+    assert!(of(&customer_360(), Profile::Quick, native) < 2.0);
+    assert!(of(&customer_360(), Profile::Default, Some(Runtime::Spring)) < 14.5);
 }
 
 #[test]
 fn the_paper_profile_of_customer_360_sends_a_million_requests_flat_out() {
     let paper = plan(&customer_360(), &Choices { profile: Profile::Paper, ..choices() });
-    let stops: Vec<Stop> = paper.loads.iter().map(|load| load.stop).collect();
-    let minute = Stop::AfterSeconds(60.0);
-    assert_eq!(stops, [minute, Stop::AfterRequests(1_000_000), minute]);
-}
-
-#[test]
-fn the_search_for_the_knee_is_part_of_the_estimate() {
-    let mut study = mesher(&without_parts);
-    let with_knee = plan(&study, &choices());
-    let search_s = with_knee.budget().total_s() - trials_s(&with_knee, &with_knee.trials);
-    assert!((search_s - 2.0 * 13.5).abs() < 1e-6, "{search_s}");
-    study.loads.shift_remove("same-rate").unwrap();
-    let without = plan(&study, &choices());
-    assert!((without.budget().total_s() - trials_s(&without, &without.trials)).abs() < 1e-6);
+    let slices: Vec<SliceLength> = paper.loads.iter().map(|load| load.slice).collect();
+    let minute = SliceLength::Seconds(60.0);
+    assert_eq!(slices, [minute, SliceLength::Requests(1_000_000), minute]);
+    let of = SliceOf { capacity_per_s: Some(1000.0), guard_s: 0.1, seed: 1 };
+    let engine = paper.loads[1].engine_plan("http://10.77.0.2:8080/", &of).unwrap();
+    assert_eq!(engine.stop, Stop::AfterRequests(1_000_000));
 }
 
 fn petclinic_agent(env: &dyn Fn(&str) -> Option<String>) -> Study {
@@ -528,7 +576,7 @@ fn without_agent() -> Choices {
 
 #[test]
 fn the_listing_says_how_users_are_scaled_and_what_the_agents_are_told() {
-    let plan = plan(&petclinic_agent(&with_all_parts), &Choices { blocks: Some(2), ..choices() });
+    let plan = plan(&petclinic_agent(&with_all_parts), &choices());
     insta::assert_snapshot!(listing(&plan, &[]));
 }
 
@@ -639,55 +687,62 @@ fn a_runtime_is_nothing_for_the_petclinic() {
 }
 
 #[test]
-fn users_are_scaled_by_the_slowest_knee_and_never_beyond_the_study() {
+fn users_are_scaled_by_the_slowest_capacity_and_never_beyond_the_study() {
     let plan = plan(&petclinic_agent(&without_parts), &choices());
-    let users = |load: &str, knee| plan.load(load).unwrap().users(knee);
+    let users = |load: &str, capacity| plan.load(load).unwrap().users(capacity);
     assert_eq!(
         (users("vus-320", Some(763.0)), users("vus-700", Some(763.0))),
         (Some(160), Some(350))
     );
     assert_eq!(users("vus-320", Some(9000.0)), Some(320));
     assert_eq!(users("vus-320", Some(0.1)), Some(1));
-    assert_eq!(users("vus-320", None), None, "the knee must be known first");
+    assert_eq!(users("vus-320", None), None, "the capacity must be known first");
     assert_eq!(users("same-rate", Some(763.0)), None);
 }
 
-#[test]
-fn scaled_users_come_stay_and_go_as_the_study_says() {
-    let plan = plan(&petclinic_agent(&without_parts), &choices());
-    let load = plan.load("vus-320").unwrap();
-    let engine = load.engine_plan("http://10.77.0.2:8080/", Some(763.0), 1).unwrap();
+fn engine_plan(load: &PlannedLoad, capacity_per_s: f64) -> LoadPlan {
+    let of = SliceOf { capacity_per_s: Some(capacity_per_s), guard_s: 0.1, seed: 1 };
+    load.engine_plan("http://10.77.0.2:8080/", &of).unwrap()
+}
+
+fn stages(engine: &LoadPlan) -> Vec<(f64, f64, f64)> {
     let LoadModel::Closed { clients, iteration } = &engine.model else { panic!("{engine:?}") };
-    let stages: Vec<_> = clients.stages.iter().map(|s| (s.duration_s, s.from, s.to)).collect();
-    assert_eq!(stages, [(0.5, 5.0, 160.0), (3.0, 160.0, 160.0), (0.5, 160.0, 5.0)]);
     assert_eq!((iteration.requests, iteration.think_ms), (4, 1000.0));
-    assert_eq!(engine.stop, Stop::AfterSeconds(4.0));
-    // Fewer than the study begins with: all of them from the begin on.
-    let few = load.engine_plan("http://10.77.0.2:8080/", Some(10.0), 1).unwrap();
-    let LoadModel::Closed { clients, .. } = &few.model else { panic!("{few:?}") };
-    assert!(clients.stages.iter().all(|s| (s.from, s.to) == (2.0, 2.0)), "{clients:?}");
+    clients.stages.iter().map(|stage| (stage.duration_s, stage.from, stage.to)).collect()
 }
 
 #[test]
-fn petclinic_agent_ends_within_its_time() {
-    let seconds = |profile, env: &dyn Fn(&str) -> Option<String>| {
-        plan(&petclinic_agent(env), &Choices { profile, ..choices() }).budget().total_s()
-    };
-    // As the comment in the study file works it out.
-    assert!((seconds(Profile::Default, &without_parts) - 585.0).abs() < 1.0);
-    assert!((seconds(Profile::Quick, &without_parts) - 302.0).abs() < 1.0);
-    assert!(seconds(Profile::Paper, &without_parts) / 3600.0 < 8.0);
-    assert!(seconds(Profile::Default, &with_all_parts) < 15.0 * 60.0);
+fn scaled_users_are_all_there_and_come_in_while_they_would_think() {
+    let plan = plan(&petclinic_agent(&without_parts), &choices());
+    let engine = engine_plan(plan.load("vus-320").unwrap(), 763.0);
+    assert_eq!(stages(&engine), [(0.8, 160.0, 160.0)]);
+    assert_eq!((engine.warm_up.min_s, engine.stop), (1.0, Stop::AfterSeconds(0.8)));
 }
 
 #[test]
 fn the_paper_profile_of_petclinic_agent_has_the_published_stages() {
-    let choices = Choices { profile: Profile::Paper, ..choices() };
-    let plan = plan(&petclinic_agent(&without_parts), &choices);
-    let stop = |load: &str| plan.load(load).unwrap().stop;
-    assert_eq!(stop("vus-320"), Stop::AfterSeconds(700.0));
-    assert_eq!(stop("vus-700"), Stop::AfterSeconds(800.0));
-    assert_eq!(stop("spans-27"), Stop::AfterSeconds(60.0));
+    let paper = Choices { profile: Profile::Paper, ..choices() };
+    let plan = plan(&petclinic_agent(&without_parts), &paper);
+    let engine = engine_plan(plan.load("vus-320").unwrap(), 763.0);
+    assert_eq!(stages(&engine), [(50.0, 5.0, 160.0), (600.0, 160.0, 160.0), (50.0, 160.0, 5.0)]);
+    assert_eq!((engine.warm_up.min_s, engine.stop), (0.1, Stop::AfterSeconds(700.0)));
+    // Fewer than the study begins with: all of them from the begin on.
+    let few = engine_plan(plan.load("vus-320").unwrap(), 10.0);
+    assert!(stages(&few).iter().all(|(_, from, to)| (*from, *to) == (2.0, 2.0)), "{few:?}");
+    let slice_s = |load: &str| plan.load(load).unwrap().slice_s(Some(763.0));
+    assert_eq!((slice_s("vus-700"), slice_s("spans-27")), (800.0, 60.0));
+}
+
+#[test]
+fn petclinic_agent_ends_within_its_time() {
+    let of = |profile, env: &dyn Fn(&str) -> Option<String>| {
+        minutes(&plan(&petclinic_agent(env), &Choices { profile, ..choices() }))
+    };
+    // As the comment in the study file works it out.
+    assert!(of(Profile::Default, &without_parts) < 11.1);
+    assert!(of(Profile::Quick, &without_parts) < 5.0);
+    assert!(of(Profile::Paper, &without_parts) / 60.0 < 12.5);
+    assert!(of(Profile::Default, &with_all_parts) < 16.0);
 }
 
 #[test]
@@ -718,48 +773,44 @@ fn a_swept_load_is_a_load_for_each_cell() {
     assert_eq!(loads(&plan)[..8], of_get);
     assert_eq!(loads(&plan)[8..], ["wake-up-200x1", "wake-up-800x1"]);
     let load = plan.load("get-50x90").unwrap();
-    assert_eq!((load.rate_per_s(None), load.stop), (Some(50.0), Stop::AfterSeconds(3.0)));
+    assert_eq!((load.rate_per_s(None), load.slice), (Some(50.0), SliceLength::Seconds(0.4)));
     let cell = load.cell.as_ref().unwrap();
     assert_eq!((cell.load.as_str(), cell.rate_per_s, cell.nodes), ("get", Some(50.0), None));
     assert_eq!(cell.replicas, Some(("nginx".into(), 90)));
 }
 
 #[test]
-fn a_trial_brings_up_the_size_of_its_cell() {
+fn an_arm_comes_up_in_the_size_of_the_loads() {
     let mut study = ambient_replicas();
     study.loads["get"].matrix.as_mut().unwrap().nodes = vec![2];
     let plan = plan(&study, &choices());
-    for trial in &plan.trials {
-        let deployment = plan.deployment_of(trial).unwrap();
-        let cell = plan.load(&trial.load).unwrap().cell.as_ref().unwrap();
-        let (_, pods) = cell.replicas.clone().unwrap();
-        assert_eq!(deployment.name, trial.arm.variant);
-        assert_eq!(deployment.service("nginx").unwrap().replicas, pods);
-        assert_eq!(deployment.nodes, if cell.load == "get" { 2 } else { 1 });
+    for (number, loads) in plan.sizes().iter().enumerate() {
+        for (arm, load) in
+            plan.arms.iter().flat_map(|arm| loads.iter().map(move |load| (arm, load)))
+        {
+            let deployment = plan.deployment_at(arm, number).unwrap();
+            let cell = load.cell.as_ref().unwrap();
+            let (_, pods) = cell.replicas.clone().unwrap();
+            assert_eq!(deployment.name, arm.variant);
+            assert_eq!(deployment.service("nginx").unwrap().replicas, pods);
+            assert_eq!(deployment.nodes, if cell.load == "get" { 2 } else { 1 });
+        }
     }
     assert_eq!(plan.deployment("bare").unwrap().service("nginx").unwrap().replicas, 1);
 }
 
 #[test]
-fn a_block_has_each_size_once_and_in_it_each_arm_with_all_loads_of_that_size() {
+fn a_round_has_each_size_once_in_an_order_of_its_own() {
     let plan = plan(&ambient_replicas(), &choices());
-    assert_eq!(plan.trials.len(), 5 * 4 * 10);
-    let size = |trial: &PlannedTrial| plan.deployment_of(trial).unwrap().pods().len();
-    let mut orders = Vec::new();
-    for block in plan.trials.chunk_by(|one, other| one.block == other.block) {
-        let sizes: Vec<_> = block.chunk_by(|one, other| size(one) == size(other)).collect();
-        let mut order: Vec<usize> = sizes.iter().map(|trials| size(&trials[0])).collect();
-        orders.push(order.clone());
+    let loads: Vec<usize> = plan.sizes().iter().map(Vec::len).collect();
+    assert_eq!(loads, [4, 2, 2, 2]);
+    let orders: BTreeSet<Vec<usize>> =
+        (1..=8).map(|round| order::sizes_of_round(&plan, round)).collect();
+    assert!(orders.len() > 1, "never shuffled");
+    for mut order in orders {
         order.sort_unstable();
-        assert_eq!(order, [2, 11, 51, 91], "with the gateway");
-        for of_size in sizes {
-            let arms: Vec<_> = of_size.chunk_by(|one, other| one.arm == other.arm).collect();
-            assert_eq!(arms.len(), 4);
-            let borne = if size(&of_size[0]) == 2 { 4 } else { 2 };
-            assert!(arms.iter().all(|trials| trials.len() == borne));
-        }
+        assert_eq!(order, [0, 1, 2, 3]);
     }
-    assert!(orders.iter().any(|order| *order != orders[0]), "never shuffled: {orders:?}");
 }
 
 #[test]
@@ -767,13 +818,10 @@ fn ambient_replicas_ends_within_its_time() {
     let budget = |profile| plan(&ambient_replicas(), &Choices { profile, ..choices() }).budget();
     let default = budget(Profile::Default);
     // As the comment in the study file works it out.
-    assert_eq!(default.bring_ups, 80);
-    assert!((default.bring_ups_s - 226.8).abs() < 0.1, "{default:?}");
-    assert!((default.trials_s - 608.8).abs() < 0.1, "{default:?}");
-    assert!(default.total_s() < 15.0 * 60.0);
-    let quick = budget(Profile::Quick);
-    assert!((quick.total_s() - 296.6).abs() < 0.1, "{quick:?}");
-    assert!((budget(Profile::Paper).total_s() / 3600.0 - 14.0).abs() < 0.7);
+    assert_eq!((default.rounds, default.bring_ups), (8, 16));
+    assert!((default.round_s - 102.3).abs() < 0.1, "{default:?}");
+    assert!(budget(Profile::Quick).total_s() < 290.0, "{:?}", budget(Profile::Quick));
+    assert!(budget(Profile::Paper).total_s() / 3600.0 < 48.0);
 }
 
 #[test]
@@ -856,18 +904,6 @@ fn a_study_that_asks_for_ztunnel_skips_the_variant_without_one() {
     let reason = "no ztunnel was found: ZTUNNEL is not set, and PATH has none".to_owned();
     assert_eq!(*state, VariantState::Skipped(reason));
     assert_eq!(measured(&without), ["bare", "bare (again)", "sidecar"]);
-}
-
-#[test]
-fn what_stands_already_is_not_brought_up_once_more_for_the_rest_of_a_run() {
-    let plan = plan(&ambient_replicas(), &choices());
-    let course: Vec<f64> = plan.course(&plan.trials).map(|budget| budget.total_s()).collect();
-    assert_eq!(course.len(), plan.trials.len());
-    let whole_s = trials_s(&plan, &plan.trials);
-    assert!((course.last().unwrap() - whole_s).abs() < 1e-9);
-    // The second load of the first environment: a trial, and no bring-up.
-    let second_s = course[1] - course[0];
-    assert!(second_s < course[0] - 1.0 && second_s >= 1.4, "{course:?}");
 }
 
 #[test]
@@ -985,24 +1021,20 @@ fn a_staircase_is_a_closed_load_for_each_number_of_connections() {
         assert_eq!(load.release, Release::Closed { connections });
         assert_eq!(load.cell.as_ref().unwrap().connections, Some(connections));
     }
-    // Seven arms are brought up once in each of five blocks, for all loads.
-    assert_eq!((plan.trials.len(), plan.budget().bring_ups), (5 * 7 * 9, 5 * 7));
-    // They stand side by side, and bear each load back to back.
-    let back_to_back = plan.trials.chunks(7).take(9).map(|arms| arms[0].load.as_str());
-    assert_eq!(back_to_back.collect::<Vec<_>>(), loads(&plan));
-    assert!(plan.trials.chunks(7).all(|arms| arms.iter().all(|arm| arm.load == arms[0].load)));
+    let round: Vec<PlannedSlice> = plan.slices(1, 0);
+    assert_eq!((round.len(), plan.budget().bring_ups), (2 * 7 * 9, 7));
 }
 
 #[test]
 fn the_engine_is_told_each_request_of_a_mix_with_its_weight() {
     let plan = plan(&egress_gateway(), &choices());
     for load in &plan.loads {
-        let told = load.engine_plan("http://10.0.0.2:8080/", Some(1000.0), 7).unwrap().targets;
+        let told = engine_plan(load, 1000.0).targets;
         let weights: Vec<u32> = told.iter().map(|target| target.weight).collect();
         assert_eq!(weights, [40, 20, 20, 20], "{}", load.name);
         assert_eq!(
             (told[1].method.as_str(), told[1].url.as_str()),
-            ("POST", "http://10.0.0.2:8080/bookings")
+            ("POST", "http://10.77.0.2:8080/bookings")
         );
         assert!(told.iter().all(|target| target.template));
         assert_eq!(load.request, load.mix[0].request);
@@ -1014,18 +1046,13 @@ fn egress_gateway_ends_within_its_time() {
     let budget = |profile| plan(&egress_gateway(), &Choices { profile, ..choices() }).budget();
     // As the comment in the study file works it out.
     let default = budget(Profile::Default);
-    assert!((default.bring_ups_s - 277.0).abs() < 0.1, "{default:?}");
-    assert!((default.knees_s - 119.7).abs() < 0.1, "{default:?}");
-    assert!((default.trials_s - 407.75).abs() < 0.1, "{default:?}");
-    assert!(default.total_s() < 14.0 * 60.0);
-    let quick = budget(Profile::Quick);
-    assert!((quick.total_s() - 302.4).abs() < 0.1, "{quick:?}");
-    let stop = |load: &str| {
-        let paper = plan(&egress_gateway(), &Choices { profile: Profile::Paper, ..choices() });
-        paper.load(load).unwrap().stop
-    };
-    assert_eq!(stop("clients-20"), Stop::AfterSeconds(300.0));
-    assert_eq!(stop("same-rate"), Stop::AfterSeconds(60.0));
+    assert!((default.round_s - 96.1).abs() < 0.1, "{default:?}");
+    assert!(default.total_s() < 13.2 * 60.0);
+    assert!(budget(Profile::Quick).total_s() < 315.0, "{:?}", budget(Profile::Quick));
+    let paper = plan(&egress_gateway(), &Choices { profile: Profile::Paper, ..choices() });
+    let slice = |load: &str| paper.load(load).unwrap().slice;
+    assert_eq!(slice("clients-20"), SliceLength::Seconds(300.0));
+    assert_eq!(slice("same-rate"), SliceLength::Seconds(60.0));
 }
 
 #[test]
@@ -1064,11 +1091,10 @@ fn the_listing_of_a_staircase_says_what_is_mixed_and_by_which_ways_it_leaves_the
 
 proptest! {
     #[test]
-    fn every_cell_is_borne_by_every_arm_in_every_block_whatever_is_swept(
+    fn every_cell_is_borne_by_every_arm_in_every_round_whatever_is_swept(
         rates in prop::collection::btree_set(1u32..1000, 0..4),
         replicas in prop::collection::btree_set(1u32..100, 0..4),
         nodes in prop::collection::btree_set(1u32..9, 0..3),
-        bring_up in prop::sample::select(vec!["trial", "block", "together", "run"]),
         seed in any::<u64>(),
     ) {
         prop_assume!(!(rates.is_empty() && replicas.is_empty() && nodes.is_empty()));
@@ -1084,19 +1110,17 @@ proptest! {
         let (_, text) = study::builtin().iter().find(|(name, _)| *name == "ambient-replicas").unwrap();
         let text = &text[..text.find("\nreference:").unwrap()];
         let text = text.replace("{rate: [20/s, 50/s], replicas: {nginx: [1, 10, 50, 90]}}", &format!("{{{matrix}}}"));
-        let text = text.replace("bring_up: block", &format!("bring_up: {bring_up}"));
         let (study, _) = study::read("swept.yaml", &text, &without_parts).unwrap();
-        let plan = plan(&study, &Choices { seed, blocks: Some(3), ..choices() });
+        let plan = plan(&study, &Choices { seed, ..choices() });
         let cells = rates.len().max(1) * replicas.len().max(1) * nodes.len().max(1);
         let names: BTreeSet<&str> = loads(&plan).into_iter().collect();
         prop_assert_eq!(names.len(), cells + 2);
-        prop_assert_eq!(plan.trials.len(), 3 * 4 * (cells + 2));
-        let borne: BTreeSet<_> = plan.trials.iter().map(|t| (t.block, &t.arm, &t.load)).collect();
-        prop_assert_eq!(borne.len(), plan.trials.len());
+        let slices = (0..plan.sizes().len()).flat_map(|size| plan.slices(3, size));
+        let borne: Vec<_> = slices.map(|s| (s.arm, s.load, s.back)).collect();
+        prop_assert_eq!(borne.len(), 2 * 4 * (cells + 2));
+        prop_assert_eq!(borne.iter().collect::<BTreeSet<_>>().len(), borne.len());
         let sizes = replicas.len().max(1) * nodes.len().max(1);
         let shared = !replicas.contains(&1) || !nodes.is_empty();
-        let sizes = sizes + usize::from(shared);
-        let ups = match bring_up { "trial" => plan.trials.len(), "block" | "together" => 3 * 4 * sizes, _ => 4 * sizes };
-        prop_assert_eq!(plan.budget().bring_ups, ups);
+        prop_assert_eq!(plan.budget().bring_ups, 4 * (sizes + usize::from(shared)));
     }
 }

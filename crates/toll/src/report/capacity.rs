@@ -43,14 +43,14 @@ fn of(answer: &Capacity) -> Section {
 fn rests_on(answer: &Capacity) -> String {
     let list = |values: Vec<String>| values.join(", ");
     let measured = &answer.measured;
-    let blocks = predictions(answer).map(|p| p.predicted.blocks).max().unwrap_or(0);
+    let rounds = predictions(answer).map(|p| p.predicted.rounds).max().unwrap_or(0);
     format!(
-        "From {}: {} pods on {} at {} requests/s, {blocks} {}.",
+        "From {}: {} pods on {} at {} requests/s, {rounds} {}.",
         answer.run,
         list(measured.pods.iter().map(ToString::to_string).collect()),
         nodes(measured.nodes),
         list(measured.rates_per_s.iter().copied().map(verbatim).collect()),
-        if blocks == 1 { "block" } else { "blocks" }
+        if rounds == 1 { "round" } else { "rounds" }
     )
 }
 
@@ -119,9 +119,9 @@ fn notes(answer: &Capacity) -> Vec<String> {
             outside.join("; ")
         ));
     }
-    notes.push("The interval is where one more trial of this size would lie. Memory is anonymous memory, CPU is by counters, both of gateway, application and data plane together.".into());
+    notes.push("The interval is where one more round of this size would lie. Memory is anonymous memory, CPU is by counters, both of gateway, application and data plane together.".into());
     if predictions(answer).any(|p| p.quantity.is_added()) {
-        notes.push("Added latency is higher or lower where its interval leaves zero out; elsewhere one more trial may show either, or none.".into());
+        notes.push("Added latency is higher or lower where its interval leaves zero out; elsewhere one more round may show either, or none.".into());
     }
     notes.extend(node_proxies(answer));
     notes.extend(predictions(answer).find_map(|p| p.held_out.first()).map(tried));

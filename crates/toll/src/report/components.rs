@@ -1,17 +1,20 @@
 //! Turns findings into the tables of CPU and memory by component. Draws nothing.
 
-use crate::analysis::findings::{Findings, LoadFindings, Metric};
+use crate::analysis::findings::{Effect, Findings, LoadFindings, Metric};
 
-use super::content::{Detail, effects_table, in_first_order, section, value_of};
-use super::figures::{Quantity, Scale};
+use super::content::{in_first_order, section, value_of};
+use super::figures::{Quantity, Scale, figure, signed};
 use super::parts::{self, Part, is_counted};
 use super::payers;
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::load_title;
 
+/// Variants that a line of answer has room for.
+const MOST_ANSWERED: usize = 2;
+
 /// CPU per request and idle CPU by component.
-pub(super) fn cpu(findings: &Findings, loads: &[&LoadFindings], detail: Detail) -> Section {
-    let text = "CPU time by component, mean over blocks; changes are paired within blocks. What toll and the load generator use, and what no component owns (interrupts, kernel threads, other programs), is not counted in CPU per request.";
+pub(super) fn cpu(findings: &Findings, loads: &[&LoadFindings]) -> Section {
+    let text = "CPU time by component, mean over rounds; changes are within rounds. What toll and the load generator use, and what no component owns (interrupts, kernel threads, other programs), is not counted in CPU per request.";
     let mut pieces = vec![Piece::Text(text.into())];
     let mut costs = loads.iter().flat_map(|l| &l.variants).flat_map(|v| &v.cpu_per_request);
     if costs.any(|cost| cost.role == "collector") {
@@ -23,22 +26,28 @@ pub(super) fn cpu(findings: &Findings, loads: &[&LoadFindings], detail: Detail) 
         pieces.push(Piece::Text(text.into()));
     }
     for load in loads {
-        let of_load = cpu_pieces(findings, load, detail);
+        let of_load = cpu_pieces(findings, load);
         if !of_load.is_empty() {
             pieces.push(Piece::Heading(load_title(load)));
         }
         pieces.extend(of_load);
     }
-    section("cpu", "What it costs, and who pays", pieces)
+    let paid = loads.first().map(|load| load.attribution.as_slice()).unwrap_or_default();
+    let paid: Vec<String> = paid
+        .iter()
+        .take(MOST_ANSWERED)
+        .map(|a| format!("{}: {}", a.variant, payers::sentence(a)))
+        .collect();
+    section("cpu", "What it costs, and who pays", pieces).saying(paid.join("; "))
 }
 
 /// Who pays for the change where that is known, else who used what; then what was used without load.
-fn cpu_pieces(findings: &Findings, load: &LoadFindings, detail: Detail) -> Vec<Piece> {
+fn cpu_pieces(findings: &Findings, load: &LoadFindings) -> Vec<Piece> {
     if load.attribution.is_empty() {
-        return cpu_table(load, detail).into_iter().map(Piece::Table).collect();
+        return cpu_table(load).into_iter().map(Piece::Table).collect();
     }
-    let mut pieces = payers::pieces(load, &findings.baseline, is_by_role(load, detail));
-    if let Some(idle) = component_table(load, vec![idle_group(idle_parts(load, detail))]) {
+    let mut pieces = payers::pieces(load, &findings.baseline);
+    if let Some(idle) = component_table(load, vec![idle_group(idle_parts(load))]) {
         pieces.push(Piece::Heading(format!("Without load, before {}", load.name)));
         pieces.push(Piece::Table(idle));
     }
@@ -46,47 +55,42 @@ fn cpu_pieces(findings: &Findings, load: &LoadFindings, detail: Detail) -> Vec<P
 }
 
 /// Memory per variant and by component.
-pub(super) fn memory(findings: &Findings, loads: &[&LoadFindings], detail: Detail) -> Section {
+pub(super) fn memory(loads: &[&LoadFindings]) -> Section {
     let text = "Anonymous memory, the mean of the measured window.";
-    let effects = |l| effects_table(l, &findings.baseline, &[Metric::Memory], detail);
-    let tables = loads.iter().map(|l| (*l, vec![effects(l), memory_table(l, detail)]));
-    section("memory", "Memory", by_load(text, tables))
+    let tables = loads.iter().map(|l| (*l, memory_table(l)));
+    let effects = loads.first().map(|load| load.effects.as_slice()).unwrap_or_default();
+    let memory = effects.iter().filter(|e| e.metric == Metric::Memory);
+    let said = |e: &Effect| {
+        let by = figure(Quantity::BinaryBytes, e.difference.value);
+        format!("{} {}", e.variant, signed(e.difference.value, by))
+    };
+    let said: Vec<String> = memory.take(MOST_ANSWERED).map(said).collect();
+    section("memory", "Memory", by_load(text, tables)).saying(said.join(", "))
 }
 
-/// The tables of each load below its title.
+/// The table of each load below its title.
 fn by_load<'a>(
     text: &str,
-    tables: impl Iterator<Item = (&'a LoadFindings, Vec<Option<Table>>)>,
+    tables: impl Iterator<Item = (&'a LoadFindings, Option<Table>)>,
 ) -> Vec<Piece> {
     let mut pieces = vec![Piece::Text(text.into())];
-    for (load, tables) in tables {
-        if tables.iter().any(Option::is_some) {
-            pieces.push(Piece::Heading(load_title(load)));
+    for (load, table) in tables {
+        if let Some(table) = table {
+            pieces.extend([Piece::Heading(load_title(load)), Piece::Table(table)]);
         }
-        pieces.extend(tables.into_iter().flatten().map(Piece::Table));
     }
     pieces
 }
 
-fn cpu_table(load: &LoadFindings, detail: Detail) -> Option<Table> {
-    let split = |costs| shown(parts::of_costs(costs), load, detail);
-    let per_request = load.variants.iter().map(|v| split(&v.cpu_per_request)).collect();
-    let idle = idle_group(idle_parts(load, detail));
+fn cpu_table(load: &LoadFindings) -> Option<Table> {
+    let per_request = load.variants.iter().map(|v| parts::of_costs(&v.cpu_per_request)).collect();
+    let idle = idle_group(idle_parts(load));
     let groups = per_request_groups(load, per_request).into_iter().chain([idle]);
     component_table(load, groups.collect())
 }
 
-fn idle_parts(load: &LoadFindings, detail: Detail) -> Vec<Vec<Part>> {
-    load.variants.iter().map(|v| shown(parts::of_costs(&v.idle_cpu), load, detail)).collect()
-}
-
-/// A brief report sums up by role what would outgrow the screen.
-fn shown(parts: Vec<Part>, load: &LoadFindings, detail: Detail) -> Vec<Part> {
-    if is_by_role(load, detail) { parts::merged(parts) } else { parts }
-}
-
-fn is_by_role(load: &LoadFindings, detail: Detail) -> bool {
-    detail == Detail::Brief && parts::are_too_many(&load.variants)
+fn idle_parts(load: &LoadFindings) -> Vec<Vec<Part>> {
+    load.variants.iter().map(|v| parts::of_costs(&v.idle_cpu)).collect()
 }
 
 fn per_request_groups(load: &LoadFindings, variants: Vec<Vec<Part>>) -> [Group; 2] {
@@ -111,10 +115,10 @@ fn idle_group(variants: Vec<Vec<Part>>) -> Group {
     Group { title, rows: rows(&variants, scale, |_| true) }
 }
 
-fn memory_table(load: &LoadFindings, detail: Detail) -> Option<Table> {
-    let split = |memory| shown(parts::of_memory(memory), load, detail);
-    let variants: Vec<Vec<Part>> = load.variants.iter().map(|v| split(&v.memory)).collect();
-    let scale = scale(Quantity::Bytes, &variants);
+fn memory_table(load: &LoadFindings) -> Option<Table> {
+    let variants: Vec<Vec<Part>> =
+        load.variants.iter().map(|v| parts::of_memory(&v.memory)).collect();
+    let scale = scale(Quantity::BinaryBytes, &variants);
     let title = Some(format!("by component, {}", scale.unit()));
     component_table(load, vec![Group { title, rows: rows(&variants, scale, |_| true) }])
 }

@@ -1,105 +1,81 @@
-//! Turns findings into the sections and tables that every report shows. Chooses and orders; draws nothing.
+//! Turns findings into the sections that every study has: one per load, the headline metrics in full, caveats.
+//! Chooses and orders; draws nothing.
 
 use crate::analysis::findings::{
-    Effect, Findings, LoadFindings, Metric, TrialLine, VariantLoad, View,
+    Caveat, CaveatKind, Effect, Estimate, Findings, LoadFindings, Metric, Scatter, VariantLoad,
+    View,
 };
 
-use super::answers::traces;
-use super::figures::{Scale, ratio, rounded};
+use super::figures::{Scale, change};
 use super::rates::rate_check;
-use super::staircase::against_the_case_before;
-use super::table::{Cell, Column, Group, Piece, Section, Table, Tone, figures, words};
+use super::regimes;
+use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{
-    difference_scale, interval, interval_title, load_title, measured_scale, metric_title, verdict,
+    change_in_words, change_range, difference_scale, ends, interval, interval_title, load_title,
+    measured_scale, metric_title, primary, range, short_title, tone, verdict,
 };
-use super::{hey, k6, regimes};
 
-/// More trials than this that do not count are told by what they failed in; a full report lists all of them.
-const MOST_INVALID: usize = 5;
+/// Variants that a line of answer has room for.
+const MOST_ANSWERED: usize = 3;
 
-/// How much a report shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Detail {
-    /// What a terminal has room for.
-    Brief,
-    /// Everything.
-    Full,
-}
-
-/// What weakens the result: variants that did not run, warnings, trials that do not count.
+/// Whatever weakens the result, by what it is about.
 pub(super) fn caveats(findings: &Findings) -> Section {
-    let skipped = findings.variants.iter().filter_map(|v| {
-        v.skipped
-            .as_ref()
-            .map(|why| Cell::toned(format!("{} did not run: {why}", v.name), Tone::Unknown))
-    });
-    let warnings = findings.warnings.iter().map(|w| Cell::toned(w, Tone::Unknown));
-    let invalid = invalid(findings).into_iter().map(|said| Cell::toned(said, Tone::Worse));
-    let mut entries: Vec<Cell> = skipped.chain(warnings).chain(invalid).collect();
-    if entries.is_empty() {
-        entries.push(Cell::toned("None: every variant ran and every trial counts.", Tone::Same));
+    let mut kinds: Vec<CaveatKind> = findings.caveats.iter().map(|c| c.kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let mut pieces = Vec::new();
+    for kind in kinds {
+        let of: Vec<&Caveat> = findings.caveats.iter().filter(|c| c.kind == kind).collect();
+        pieces.push(Piece::Heading(format!("{} ({})", kind_title(kind), of.len())));
+        let entries = of.iter().map(|c| Cell::toned(sentence_case(&c.text), Tone::Unknown));
+        pieces.push(Piece::List(entries.collect()));
     }
-    section("caveats", "Caveats", vec![Piece::List(entries)])
-}
-
-/// Trials that do not count, with their reasons: each, or of many the first that failed in each way.
-fn invalid(findings: &Findings) -> Vec<String> {
-    let invalid = findings.trials.iter().filter_map(|t| Some((t, t.invalid.as_deref()?)));
-    let invalid: Vec<(&TrialLine, &str)> = invalid.collect();
-    let said = |(t, why): &(&TrialLine, &str)| format!("{} does not count: {why}", trial_name(t));
-    if invalid.len() <= MOST_INVALID {
-        return invalid.iter().map(said).collect();
+    if pieces.is_empty() {
+        let nothing = "Nothing: every variant ran and every slice counts.";
+        pieces.push(Piece::List(vec![Cell::toned(nothing, Tone::Same)]));
     }
-    let check = |why: &'_ str| why.split(':').next().unwrap_or(why).to_owned();
-    let checks: Vec<String> = invalid.iter().map(|(_, why)| check(why)).collect();
-    let first = |name: &str| {
-        let alike: Vec<_> = invalid.iter().filter(|(_, why)| check(why) == name).collect();
-        match alike.as_slice() {
-            [only] => said(only),
-            several => format!("{}; {} more for {name}", said(several[0]), several.len() - 1),
-        }
+    let answer = match findings.caveats.as_slice() {
+        [] => "nothing".into(),
+        [only] => only.text.clone(),
+        [first, rest @ ..] => format!("{}; {} more", first.text, rest.len()),
     };
-    in_first_order(checks.iter().map(String::as_str)).into_iter().map(first).collect()
+    section("caveats", "Things to know", pieces).saying(answer)
 }
 
-fn trial_name(trial: &TrialLine) -> String {
-    format!("Trial {} ({} under {}, block {})", trial.index, trial.variant, trial.load, trial.block)
+fn kind_title(kind: CaveatKind) -> &'static str {
+    match kind {
+        CaveatKind::Missing => "What did not run",
+        CaveatKind::StandIn => "What stands for something else",
+        CaveatKind::Invalid => "What does not count",
+        CaveatKind::Comparison => "How it was compared",
+        CaveatKind::Machine => "What else the machine did",
+        CaveatKind::Precision => "How precise it is",
+        CaveatKind::Settling => "What had not settled",
+        CaveatKind::Proof => "What was not proven",
+        CaveatKind::Readings => "Readings that are missing",
+        CaveatKind::Lab => "The lab",
+    }
 }
 
-/// What one load showed: latency and CPU per request, at equal rate or flat out.
-pub(super) fn load(findings: &Findings, index: usize, detail: Detail) -> Section {
+fn sentence_case(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// What one load showed: all figures, one row a metric.
+pub(super) fn load(findings: &Findings, index: usize) -> Section {
     let load = &findings.loads[index];
     let mut pieces = vec![Piece::Text(load.describes.clone())];
     pieces.extend(beware(load.view).map(|text| Piece::Text(text.into())));
-    pieces.extend(regimes::pieces(load, detail));
-    let traced = load.effects.iter().any(|e| traces(findings, &e.variant));
-    pieces.extend(
-        effects_table(load, &findings.baseline, metrics(load.view, detail, traced), detail)
-            .map(Piece::Table),
-    );
-    if load.view == View::EqualRate && !findings.staircases.is_empty() {
-        pieces.extend(against_the_case_before(load));
-    }
-    if index == 0 {
-        pieces.push(Piece::Text(
-            "Changes and ratios are paired within blocks. A ratio is the geometric mean of the blocks' ratios, so it can differ from the ratio of the means.".into(),
-        ));
-    }
+    pieces.extend(regimes::pieces(load));
+    pieces.extend(all_figures(load, &findings.baseline).map(Piece::Table));
+    pieces.extend(between(load).map(Piece::Table));
     pieces.extend(rate_check(load));
-    pieces.extend(absent(findings, load).map(|v| {
-        Piece::List(vec![Cell::toned(
-            format!("{v} has no valid trial under this load"),
-            Tone::Worse,
-        )])
-    }));
-    if load.view == View::FlatOut {
-        pieces.extend(knees(findings));
-        pieces.extend(hey::pieces(load));
-    }
-    if load.view == View::Users {
-        pieces.extend(k6::pieces(load));
-    }
-    section(format!("load-{}", index + 1), load_title(load), pieces)
+    let absent = absent(findings, load)
+        .map(|v| Cell::toned(format!("{v} has no slice that counts under this load"), Tone::Worse));
+    let absent: Vec<Cell> = absent.collect();
+    pieces.extend((!absent.is_empty()).then_some(Piece::List(absent)));
+    section(format!("load-{}", index + 1), load_title(load), pieces).saying(answer(load))
 }
 
 /// Why the figures of a view do not stand beside those at equal rate.
@@ -115,130 +91,199 @@ fn beware(view: View) -> Option<&'static str> {
     }
 }
 
-/// What a view compares. Of a tracer p90 is asked; all its CPU is the application's.
-fn metrics(view: View, detail: Detail, traced: bool) -> &'static [Metric] {
-    use Metric::{
-        ApplicationCpuPerRequest as AppCpu, CpuPerRequest as Cpu, LatencyMean as Mean,
-        LatencyP50 as P50, LatencyP90 as P90, LatencyP95 as P95, LatencyP99 as P99,
-        MeshCpuPerRequest as MeshCpu, Throughput,
+/// `CPU per request: istio +61 % ±1.5`: the change that the view is about, of the first variants.
+fn answer(load: &LoadFindings) -> String {
+    let about = match load.view {
+        View::EqualRate => Metric::CpuPerRequest,
+        View::FlatOut | View::Users => Metric::Throughput,
     };
-    match (view, detail) {
-        (View::EqualRate, Detail::Brief) if traced => &[Cpu, P50, P90, P99],
-        (View::EqualRate, Detail::Full) if traced => &[Cpu, P50, P90, P95, P99, Mean],
-        (View::EqualRate, Detail::Brief) => &[P50, P99, Cpu, MeshCpu, AppCpu],
-        (View::EqualRate, Detail::Full) => &[P50, P90, P95, P99, Mean, Cpu, MeshCpu, AppCpu],
-        (View::FlatOut, Detail::Brief) => &[Throughput, P50, P99, Cpu],
-        (View::Users, Detail::Brief) => &[Throughput, P50, P90, Cpu],
-        (View::Users, Detail::Full) if traced => &[Throughput, P50, P90, P95, P99, Mean, Cpu],
-        (View::FlatOut | View::Users, Detail::Full) => {
-            &[Throughput, P50, P90, P95, P99, Mean, Cpu, MeshCpu, AppCpu]
-        }
+    let of: Vec<&Effect> = load.effects.iter().filter(|e| e.metric == about).collect();
+    let said = |e: &&Effect| format!("{} {}", e.variant, change_in_words(e.ratio));
+    let said: Vec<String> = of.iter().take(MOST_ANSWERED).map(said).collect();
+    if said.is_empty() {
+        return load.describes.clone();
     }
+    let more = of.len().saturating_sub(MOST_ANSWERED);
+    let more = if more > 0 { format!(", {more} more") } else { String::new() };
+    format!("{}: {}{more}", short_title(about), said.join(", "))
 }
 
-/// One group a metric: the baseline's value, then each variant's with what it changed.
-pub(super) fn effects_table(
-    load: &LoadFindings,
-    baseline: &str,
-    metrics: &[Metric],
-    detail: Detail,
-) -> Option<Table> {
-    let groups: Vec<Group> =
-        metrics.iter().filter_map(|m| metric_group(load, baseline, *m, detail)).collect();
-    let mut columns = vec![
-        words(""),
-        figures("mean"),
-        figures("change"),
-        figures(interval_title(&load.effects)),
-        figures("ratio"),
-    ];
-    if detail == Detail::Full {
-        columns.extend([figures("noise floor"), figures("blocks")]);
+/// What a view compares; throughput is no effect at an equal rate.
+const METRICS: [Metric; 10] = [
+    Metric::Throughput,
+    Metric::LatencyP50,
+    Metric::LatencyP90,
+    Metric::LatencyP95,
+    Metric::LatencyP99,
+    Metric::LatencyMean,
+    Metric::CpuPerRequest,
+    Metric::MeshCpuPerRequest,
+    Metric::ApplicationCpuPerRequest,
+    Metric::Memory,
+];
+
+/// A row a metric with one of intervals below, a column a variant; none when nothing was measured.
+fn all_figures(load: &LoadFindings, baseline: &str) -> Option<Table> {
+    let shown =
+        METRICS.iter().filter(|m| load.view != View::EqualRate || **m != Metric::Throughput);
+    let rows: Vec<Vec<Cell>> = shown.flat_map(|metric| metric_rows(load, *metric)).collect();
+    let heads = load.variants.iter().map(|v| match v.variant == baseline {
+        true => figures(format!("{} (baseline)", v.variant)),
+        false => figures(&v.variant),
+    });
+    let columns = std::iter::once(words("")).chain(heads).collect();
+    (!rows.is_empty()).then_some(Table::new(columns, rows))
+}
+
+fn metric_rows(load: &LoadFindings, metric: Metric) -> Vec<Vec<Cell>> {
+    if load.variants.iter().all(|v| value_of(v, metric).is_none()) {
+        return vec![];
     }
-    columns.push(words("verdict"));
+    let scale = measured_scale(load, metric);
+    let effects = || load.effects.iter().filter(|e| e.metric == metric);
+    let differences = difference_scale(scale, effects());
+    let title = format!("{}, {}", metric_title(metric), scale.unit());
+    let (mut values, mut intervals): (Vec<Cell>, Vec<Cell>) =
+        (vec![title.into()], vec![Cell::default()]);
+    for variant in &load.variants {
+        let effect = effects().find(|e| e.variant == variant.variant);
+        // With the change, that of the rounds which both have.
+        let shown = effect.map_or_else(|| value_of(variant, metric), |effect| Some(effect.value));
+        let value = shown.map_or_else(|| "–".into(), |value| scale.plain(value));
+        let (value, below) = match effect {
+            Some(e) => {
+                // Of next to nothing a change in percent says nothing.
+                let by = match metric {
+                    Metric::Memory => differences.signed(e.difference.value),
+                    _ => change(e.ratio.value),
+                };
+                let below = signed_interval(differences, e.difference);
+                (Cell::toned(format!("{value} ({by})"), tone(e)), below)
+            }
+            None => (value.into(), String::new()),
+        };
+        values.push(value);
+        intervals.push(Cell::toned(below, Tone::Quiet));
+    }
+    vec![values, intervals]
+}
+
+/// `+0.58 to +0.66`: a change has a sign at both ends.
+fn signed_interval(scale: Scale, of: Estimate) -> String {
+    ends(of).map_or_else(
+        || "no interval".into(),
+        |(low, high)| range(&scale.signed(low), &scale.signed(high)),
+    )
+}
+
+/// Each variant against the one before it, where neither is the baseline; a row a pair and headline kind of metric.
+fn between(load: &LoadFindings) -> Option<Table> {
+    let told = [Metric::LatencyP50, Metric::LatencyP99, Metric::CpuPerRequest, Metric::Memory];
+    let row = |e: &Effect| {
+        let scale = difference_scale(measured_scale(load, e.metric), [e]);
+        let title = format!("{}, {}", metric_title(e.metric), scale.unit());
+        let cells = [scale.signed(e.difference.value), interval(scale, e.difference)];
+        let ratio = Cell::toned(change_in_words(e.ratio), tone(e));
+        std::iter::once(title).chain(cells).map(Cell::from).chain([ratio]).collect()
+    };
+    let pair = |e: &Effect| format!("{} against {}", e.variant, e.against.as_deref().unwrap_or(""));
+    let pairs: Vec<String> = load.between.iter().map(pair).collect();
+    let group = |name: &str| Group {
+        title: Some(name.into()),
+        rows: load
+            .between
+            .iter()
+            .filter(|e| pair(e) == name && told.contains(&e.metric))
+            .map(row)
+            .collect(),
+    };
+    let groups: Vec<Group> =
+        in_first_order(pairs.iter().map(String::as_str)).into_iter().map(group).collect();
+    let columns =
+        vec![words(""), figures("change"), figures(interval_title(&load.between)), figures("in %")];
     (!groups.is_empty()).then_some(Table { columns, groups })
 }
 
-fn metric_group(
-    load: &LoadFindings,
-    baseline: &str,
-    metric: Metric,
-    detail: Detail,
-) -> Option<Group> {
-    let measured: Vec<(&VariantLoad, f64)> =
-        load.variants.iter().filter_map(|v| Some((v, value_of(v, metric)?))).collect();
-    let effects: Vec<&Effect> = load.effects.iter().filter(|e| e.metric == metric).collect();
-    let scale = measured_scale(load, metric);
-    let differences = difference_scale(scale, effects.iter().copied());
-    let rows: Vec<Vec<Cell>> = measured
+/// The headline metrics with all that tells how sure they are; none without an effect.
+pub(super) fn headline(findings: &Findings) -> Option<Section> {
+    let load = primary(findings)?;
+    let of = |metric: &Metric| {
+        let metric = *metric;
+        load.effects.iter().filter(move |e| e.metric == metric)
+    };
+    let groups: Vec<Group> = findings
+        .headline
         .iter()
-        .map(|(v, value)| {
-            let mut row = vec![Cell::from(&v.variant), Cell::from(scale.plain(*value))];
-            match effects.iter().find(|e| e.variant == v.variant) {
-                Some(effect) => row.extend(effect_cells(effect, differences, detail)),
-                None => row.extend(no_effect_cells(v.variant == baseline, detail)),
-            }
-            row
+        .map(|metric| Group {
+            title: Some(metric_title(*metric).into()),
+            rows: of(metric).map(headline_row).collect(),
         })
+        .filter(|group| !group.rows.is_empty())
         .collect();
-    let title = Some(format!("{}, {}", metric_title(metric), scale.unit()));
-    // What only one arm has cannot be compared.
-    let compares = metric != Metric::MeshCpuPerRequest || !effects.is_empty();
-    (!rows.is_empty() && compares).then_some(Group { title, rows })
-}
-
-/// Over a name and the brief [`effect_cells`].
-pub(super) fn effect_columns(effects: &[Effect]) -> Vec<Column> {
-    vec![
+    let effects: Vec<&Effect> = findings.headline.iter().flat_map(of).collect();
+    let (proven, all) =
+        (effects.iter().filter(|e| tone(e) != Tone::Unknown).count(), effects.len());
+    let columns = vec![
         words(""),
         figures("change"),
-        figures(interval_title(effects)),
-        figures("ratio"),
+        figures(interval_title(&load.effects)),
+        figures("trimmed mean"),
+        figures("with excused"),
+        figures("rounds"),
         words("verdict"),
+    ];
+    let text = "A verdict is given for these metrics only, corrected for their number. The trimmed mean over cycles leaves the extreme ones out; beside it the change with the cycles that were excused for a disturbance of the machine.";
+    let mut pieces = vec![Piece::Text(text.into())];
+    let is_empty = groups.is_empty();
+    pieces.push(Piece::Table(Table { columns, groups }));
+    let scatters: Vec<Cell> = effects.iter().filter_map(|e| scatter(e)).collect();
+    pieces.extend((!scatters.is_empty()).then_some(Piece::List(scatters)));
+    let section = section("headline", "How sure the headline figures are", pieces);
+    (!is_empty).then(|| section.saying(format!("{proven} of {all} effects can be told")))
+}
+
+fn headline_row(effect: &Effect) -> Vec<Cell> {
+    let absent = || Cell::toned("–", Tone::Quiet);
+    let trimmed = effect.trimmed_ratio.map_or_else(absent, |ratio| change(ratio).into());
+    let with_excused =
+        effect.unexcused_ratio.map_or_else(absent, |ratio| change_in_words(ratio).into());
+    vec![
+        effect.variant.as_str().into(),
+        Cell::toned(change(effect.ratio.value), tone(effect)),
+        change_range(effect.ratio).into(),
+        trimmed,
+        with_excused,
+        effect.ratio.rounds.to_string().into(),
+        verdict(effect),
     ]
 }
 
-pub(super) fn effect_cells(effect: &Effect, scale: Scale, detail: Detail) -> Vec<Cell> {
-    let mut cells = vec![
-        scale.signed(effect.difference.value).into(),
-        interval(scale, effect.difference).into(),
-        ratio(effect.ratio.value).into(),
-    ];
-    if detail == Detail::Full {
-        cells.push(effect.noise_floor.map_or(Cell::default(), |f| scale.plain(f).into()));
-        cells.push(effect.difference.blocks.to_string().into());
-    }
-    cells.push(verdict(effect, scale));
-    cells
+/// `CPU per request of istio: most of the spread lies between starts, so more rounds would help, not longer ones`.
+fn scatter(effect: &Effect) -> Option<Cell> {
+    let Scatter { between_rounds, within_rounds, rounds_help_more } = effect.scatter?;
+    let of = format!("{} of {}", metric_title(effect.metric), effect.variant);
+    let place = if between_rounds > within_rounds {
+        "most of the spread lies between starts"
+    } else {
+        "most of the spread lies from cycle to cycle"
+    };
+    let help = if rounds_help_more {
+        "more rounds would help, not longer ones"
+    } else {
+        "longer rounds would help as much as more of them"
+    };
+    Some(Cell::toned(format!("{of}: {place}; {help}"), Tone::Quiet))
 }
 
-fn no_effect_cells(is_baseline: bool, detail: Detail) -> Vec<Cell> {
-    let figures = if detail == Detail::Full { 5 } else { 3 };
-    let said = if is_baseline { "baseline" } else { "not paired with the baseline" };
-    let mut cells = vec![Cell::default(); figures];
-    cells.push(Cell::toned(said, Tone::Quiet));
-    cells
-}
-
-/// Mean over blocks of `metric`, when the variant has it.
+/// Mean over rounds of `metric`, when the variant has it.
 pub(super) fn value_of(variant: &VariantLoad, metric: Metric) -> Option<f64> {
     variant.metrics.iter().find(|(m, _)| *m == metric).map(|(_, e)| e.value)
 }
 
-/// Variants that ran, but not once validly under this load.
+/// Variants that ran, but without a slice that counts under this load.
 fn absent<'a>(findings: &'a Findings, load: &'a LoadFindings) -> impl Iterator<Item = &'a str> {
     let ran = findings.variants.iter().filter(|v| v.skipped.is_none()).map(|v| v.name.as_str());
     ran.filter(|name| load.variants.iter().all(|v| v.variant != *name))
-}
-
-fn knees(findings: &Findings) -> Option<Piece> {
-    let knees: Vec<String> = findings
-        .knees
-        .iter()
-        .map(|k| format!("{} {}/s", k.variant, rounded(k.rate_per_s)))
-        .collect();
-    let text = format!("Knee, the highest rate carried without a queue: {}.", knees.join(", "));
-    (!knees.is_empty()).then_some(Piece::Text(text))
 }
 
 /// Each name once, where it came first.
@@ -257,5 +302,5 @@ pub(super) fn section(
     title: impl Into<String>,
     pieces: Vec<Piece>,
 ) -> Section {
-    Section { id: id.into(), title: title.into(), pieces }
+    Section { id: id.into(), title: title.into(), answer: String::new(), pieces }
 }

@@ -41,7 +41,7 @@ impl Quantity {
     pub(super) fn of(metric: Metric) -> Self {
         match metric {
             Metric::Throughput => Self::PerSecond,
-            Metric::Memory => Self::Bytes,
+            Metric::Memory => Self::BinaryBytes,
             Metric::CpuPerRequest
             | Metric::ApplicationCpuPerRequest
             | Metric::MeshCpuPerRequest => Self::CpuTime,
@@ -125,6 +125,11 @@ impl Scale {
         with_plus(value, self.plain(value))
     }
 
+    /// `+0.62 ms`, `−0.30 ms`.
+    pub(super) fn with_sign_and_unit(self, value: f64) -> String {
+        format!("{}\u{a0}{}", self.signed(value), self.unit)
+    }
+
     /// `1.21 ms`.
     pub(super) fn with_unit(self, value: f64) -> String {
         format!("{}\u{a0}{}", self.plain(value), self.unit)
@@ -149,6 +154,34 @@ pub(super) fn change(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
     let shown = number(percent, i32::from(percent.abs() < 10.0));
     format!("{}\u{a0}%", with_plus(percent, shown))
+}
+
+/// `±1.6`: half of an interval's width behind the change of a ratio, both as shares; as fine as the change, or as it
+/// takes to show something.
+pub(super) fn half_width(ratio: f64, half: f64) -> String {
+    let percent = half * 100.0;
+    let decimals = match percent {
+        p if p < 0.095 => 2,
+        p if p < 2.0 || (p < 10.0 && (ratio - 1.0).abs() < 0.1) => 1,
+        _ => 0,
+    };
+    format!("±{}", number(percent, decimals))
+}
+
+/// `0.76`, of less than a tenth of a core `0.031`.
+pub(super) fn cores(value: f64) -> String {
+    number(value, if value.abs() < 0.095 { 3 } else { 2 })
+}
+
+/// `5:02`; from an hour on `1:05:02`.
+pub(super) fn clock(seconds: f64) -> String {
+    let all = if seconds.is_finite() { seconds.max(0.0).round() as u64 } else { 0 };
+    let (hours, minutes, seconds) = (all / 3600, all / 60 % 60, all % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
 }
 
 /// `3.1 %` for a share of 0.031.

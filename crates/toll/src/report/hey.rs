@@ -16,7 +16,7 @@ pub(super) fn pieces(load: &LoadFindings) -> Vec<Piece> {
         return vec![];
     }
     vec![
-        Piece::Heading(format!("As hey sums up all valid trials: {}", load.name)),
+        Piece::Heading(format!("As hey sums up all slices that count: {}", load.name)),
         Piece::Table(summary(&all)),
         Piece::Heading(format!("Response time histogram: {}", load.name)),
         Piece::Table(histogram(&all)),

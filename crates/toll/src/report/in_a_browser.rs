@@ -37,6 +37,8 @@ const DARK: &str = "--blink-settings=preferredColorScheme=0";
 /// Widths of a phone, a tablet and a laptop, CSS pixels.
 const WIDTHS: [u32; 3] = [390, 768, 1280];
 
+/// Height of a laptop's screen, CSS pixels.
+const LAPTOP: f64 = 800.0;
 /// Sheets of a study of seven loads, and some more; an endless table would take hundreds.
 const LONGEST_PRINT: usize = 36;
 
@@ -65,6 +67,8 @@ struct Layout {
     brightness: u32,
     /// Id of each chart and its shorter side as drawn, in CSS pixels.
     charts: Vec<(String, f64)>,
+    /// Parts of the first screen and where each ends, CSS pixels from the top; nothing of those that are missing.
+    ends: Vec<(String, f64)>,
 }
 
 impl Browser {
@@ -167,11 +171,15 @@ fn framed(page: &str) -> String {
         ];
         const layout = frame => {
             const page = frame.contentDocument, root = page.documentElement;
+            const end = (selector) => [...page.querySelectorAll(selector)]
+                .map(element => [selector, element.getBoundingClientRect().bottom]);
+            const ends = ['h1', '.badges', '.sheet', '.two figure svg', '.two figure'].flatMap(end);
             // What is folded must fit once it is asked for.
             page.querySelectorAll('details').forEach(details => details.open = true);
             return {
                 overflow: root.scrollWidth - root.clientWidth,
                 brightness: brightness(frame.contentWindow.getComputedStyle(root).backgroundColor),
+                ends,
                 charts: [...page.querySelectorAll('figure svg')].map(chart),
             };
         };
@@ -231,6 +239,37 @@ fn no_page_is_wider_than_its_screen_and_every_chart_is_drawn() {
             }
         }
     }
+}
+
+#[test]
+fn the_first_screen_of_a_laptop_holds_the_answer_the_table_and_both_charts() {
+    let Some(browser) = Browser::found() else { return };
+    for page in pages() {
+        let [_, _, laptop] = browser.layouts(&page, LIGHT).try_into().unwrap();
+        let parts: Vec<&str> = laptop.ends.iter().map(|(part, _)| part.as_str()).collect();
+        let screen = [
+            "h1",
+            ".badges",
+            ".sheet",
+            ".two figure svg",
+            ".two figure svg",
+            ".two figure",
+            ".two figure",
+        ];
+        assert_eq!(parts, screen);
+        for (part, end) in &laptop.ends {
+            assert!(*end < LAPTOP, "{part} ends at {end}");
+        }
+    }
+}
+
+#[test]
+fn a_first_screen_that_is_too_long_would_be_noticed() {
+    let Some(browser) = Browser::found() else { return };
+    let [page, ..] = pages();
+    let page = page.replace("<h1", "<p style='height: 600px'></p><h1");
+    let [_, _, laptop] = browser.layouts(&page, LIGHT).try_into().unwrap();
+    assert!(laptop.ends.iter().any(|(_, end)| *end > LAPTOP), "{:?}", laptop.ends);
 }
 
 #[test]

@@ -3,44 +3,38 @@
 
 use crate::analysis::findings::{Estimate, Findings, JvmUse, LoadFindings, Measured, Metric, View};
 
-use super::content::{Detail, section, value_of};
+use super::content::{section, value_of};
 use super::figures::{Quantity, Scale, change, signed, verbatim};
 use super::pods::other_rates;
 use super::spans::detailed;
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{
     difference_scale, ends, interval, interval_title, load_title, measured_scale, metric_title,
-    primary, range,
+    range,
 };
 
 /// The JVMs under each load, those of virtual users first; none when no JVM told anything.
-pub(super) fn jvms(findings: &Findings, detail: Detail) -> Option<Section> {
-    let text = "What each JVM tells of itself, mean over blocks; differences are paired within blocks. CPU load is a share of the time of all cores, by the JVM's own counter. Collecting garbage and compiling take shares of the time that passes.";
+pub(super) fn jvms(findings: &Findings) -> Option<Section> {
+    let text = "What each JVM tells of itself, mean over rounds; differences are within rounds. CPU load is a share of the time of all cores, by the JVM's own counter. Collecting garbage and compiling take shares of the time that passes.";
     let mut pieces = vec![Piece::Text(text.into())];
-    for load in shown(findings, detail) {
+    for load in shown(findings) {
         pieces.push(Piece::Heading(load_title(load)));
         pieces.extend(other_rates(&findings.baseline, load));
         let others = load.variants.iter().map(|v| v.variant.as_str());
         for variant in others.filter(|name| *name != findings.baseline) {
-            let sheet = Sheet { load, baseline: &findings.baseline, variant, detail };
+            let sheet = Sheet { load, baseline: &findings.baseline, variant };
             pieces.push(Piece::Table(sheet.table()));
         }
     }
     (pieces.len() > 1).then(|| section("jvms", "Inside the JVMs, side by side", pieces))
 }
 
-/// All loads with JVMs; briefly those of virtual users, as the study has it, else the one that answers.
-fn shown(findings: &Findings, detail: Detail) -> Vec<&LoadFindings> {
+/// All loads with JVMs, those of virtual users first: the study is about them.
+fn shown(findings: &Findings) -> Vec<&LoadFindings> {
     let told = detailed(findings).into_iter().filter(|load| !load.jvms.is_empty());
     let (users, others): (Vec<&LoadFindings>, Vec<&LoadFindings>) =
         told.partition(|load| load.view == View::Users);
-    match detail {
-        Detail::Full => users.into_iter().chain(others).collect(),
-        Detail::Brief if users.is_empty() => {
-            others.into_iter().filter(|load| primary(findings) == Some(*load)).collect()
-        }
-        Detail::Brief => users,
-    }
+    users.into_iter().chain(others).collect()
 }
 
 /// How a reading is shown.
@@ -97,7 +91,6 @@ struct Sheet<'a> {
     load: &'a LoadFindings,
     baseline: &'a str,
     variant: &'a str,
-    detail: Detail,
 }
 
 impl Sheet<'_> {
@@ -124,7 +117,7 @@ impl Sheet<'_> {
     }
 
     fn has_published(&self) -> bool {
-        self.detail == Detail::Full && !self.load.reference.is_empty()
+        !self.load.reference.is_empty()
     }
 
     /// What the JVM of `pod` told in both variants; none when it told it in neither.

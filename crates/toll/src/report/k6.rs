@@ -13,7 +13,7 @@ pub(super) fn pieces(load: &LoadFindings) -> Vec<Piece> {
         return vec![];
     }
     vec![
-        Piece::Heading(format!("As k6 sums up all valid trials: {}", load.name)),
+        Piece::Heading(format!("As k6 sums up all slices that count: {}", load.name)),
         Piece::Table(trends(&all)),
         Piece::Heading(format!("Counts: {}", load.name)),
         Piece::Table(counts(&all)),
@@ -23,10 +23,10 @@ pub(super) fn pieces(load: &LoadFindings) -> Vec<Piece> {
     .collect()
 }
 
-/// What the end of the trials does to iterations of several requests.
+/// What the end of a slice does to iterations of several requests.
 fn cut_off(all: &[Summary<'_>]) -> Option<String> {
     all.iter().any(|(_, k6)| k6.interrupted.is_some_and(|count| count > 0)).then(|| {
-        "An iteration that the end of a trial cuts off is not among the iterations; the requests of it that had come to an end are among the requests. Interrupted are as many as these requests make up.".into()
+        "An iteration that the end of a slice cuts off is not among the iterations; the requests of it that had come to an end are among the requests. Interrupted are as many as these requests make up.".into()
     })
 }
 

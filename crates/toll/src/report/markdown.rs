@@ -1,87 +1,69 @@
-//! Writes findings as Markdown for a pull request or an issue: the same tables as everywhere, nothing left out but
-//! charts, and of a sweep or a staircase what all but the leading cells show by themselves, of a staircase also hey's
-//! summaries, claims in full and the trials that count: a forge takes 65,536 characters.
+//! Writes findings as Markdown for a pull request or an issue: the same first screen and the same sections as everywhere,
+//! folded, nothing left out but charts and, since a forge takes 65,536 characters, what all but the leading cells of a
+//! sweep show by themselves, and of a staircase each claim as seen.
 
 use crate::analysis::findings::Findings;
 
-use super::answers::answers;
-use super::components;
-use super::content::{self, Detail};
-use super::staircase::{self, Stairs};
-use super::sweep::{self, Part, Sweep};
-use super::table::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
-use super::{heap, jvms, pods, proof, published, reading, record, settled, spans};
+use super::answer::answer;
+use super::compose::{self, Room};
+use super::first::{self, Sheet, with_half};
+use super::table::{Cell, Column, Group, Kind, Piece, Section, Table, Tone, figures, words};
 
 /// The report as GitHub-flavoured Markdown.
 pub fn markdown(findings: &Findings) -> String {
     let mut out =
         format!("# {}\n\n", escaped(&format!("{}: {}", findings.study, findings.question)));
-    for answer in answers(findings) {
-        out += &format!("**{}**\n\n", escaped(&answer));
+    out += &format!("**{}**\n\n", escaped(&answer(findings)));
+    let badges: Vec<String> =
+        first::badges(findings).iter().map(|badge| escaped(&badge.text)).collect();
+    out += &format!("{}\n\n", badges.join(" · "));
+    if let Some(sheet) = first::sheet(findings) {
+        out += &format!("{}\n", rendered_table(&sheet_table(&sheet)));
     }
-    for part in parts(findings) {
-        out += &rendered_part(&part);
+    for (label, text) in first::said(findings) {
+        let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
+        out += &format!("- {}\n", escaped(&(label + &text)));
+    }
+    out.push('\n');
+    for section in compose::sections(findings, Room::Forge) {
+        out += &rendered_section(&section);
     }
     format!("{}\n", out.trim_end())
 }
 
-fn parts(findings: &Findings) -> Vec<Part> {
-    if !Stairs::all(findings).is_empty() {
-        let findings = &without_summaries(findings);
-        let stairs = Stairs::all(findings);
-        return staircase::full(&stairs, findings, &staircase::nearest(&stairs));
-    }
-    match Sweep::of(findings) {
-        Some(sweep) => sweep::full(&sweep, &sweep.largest()),
-        None => sections(findings).into_iter().map(Part::Open).collect(),
-    }
-}
-
-/// Of a staircase hey's summaries are in the page alone: with them the report is longer than a forge takes.
-fn without_summaries(findings: &Findings) -> Findings {
-    let mut findings = findings.clone();
-    findings.loads.iter_mut().flat_map(|load| &mut load.variants).for_each(|of| of.hey = None);
-    findings
+/// A row a variant, a column a metric.
+fn sheet_table(sheet: &Sheet) -> Table {
+    let heads = sheet.columns.iter().map(|head| figures(format!("{}, {}", head.title, head.unit)));
+    let columns = std::iter::once(words(&sheet.place)).chain(heads).collect();
+    let row = |row: &first::Row| {
+        let figure = |cell: &Option<first::Figure>| match cell {
+            Some(of) => match &of.change {
+                Some(change) => {
+                    Cell::toned(format!("{} ({})", of.value, with_half(change)), change.tone)
+                }
+                None => of.value.clone().into(),
+            },
+            None => Cell::default(),
+        };
+        let name = match &row.missing {
+            Some(why) => format!("{} ({why})", row.name),
+            None => format!("{}: {}", row.name, row.describes),
+        };
+        std::iter::once(name.into()).chain(row.cells.iter().map(figure)).collect()
+    };
+    Table::new(columns, sheet.rows.iter().map(row).collect())
 }
 
 /// Forges show what is folded once it is asked for.
-fn rendered_part(part: &Part) -> String {
-    match part {
-        Part::Open(section) => rendered_section(section),
-        Part::Folded(folded) => {
-            let sections: String = folded.sections.iter().map(rendered_section).collect();
-            let title = escaped(&folded.title);
-            format!("<details><summary>{title}</summary>\n\n{sections}</details>\n\n")
-        }
-    }
-}
-
 fn rendered_section(section: &Section) -> String {
     let pieces: String = section.pieces.iter().map(rendered).collect();
-    format!("## {}\n\n{pieces}", escaped(&section.title))
-}
-
-fn sections(findings: &Findings) -> Vec<Section> {
-    let loads: Vec<_> = findings.loads.iter().collect();
-    let detailed = spans::detailed(findings);
-    let mut sections = vec![content::caveats(findings)];
-    let order = spans::in_order(findings);
-    sections.extend(order.into_iter().map(|i| content::load(findings, i, Detail::Full)));
-    // Behind the load that answers: the same question, asked by the span.
-    let behind = sections.len().min(2);
-    sections.splice(behind..behind, spans::spans(findings, Detail::Full));
-    sections.extend(jvms::jvms(findings, Detail::Full));
-    sections.extend(heap::heap(findings));
-    sections.push(components::cpu(findings, &loads, Detail::Full));
-    sections.extend(pods::top(findings, &detailed));
-    sections.extend(published::published(findings, Detail::Full));
-    sections.push(proof::proof(findings, Detail::Full));
-    sections.push(components::memory(findings, &detailed, Detail::Full));
-    sections.extend(settled::settled(findings));
-    sections.push(record::trials(findings));
-    sections.push(record::machine(findings));
-    sections.push(reading::reading(findings));
-    sections
+    let title = escaped(&section.title);
+    let answer = if section.answer.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", escaped(&section.answer))
+    };
+    format!("<details><summary><b>{title}</b>{answer}</summary>\n\n{pieces}</details>\n\n")
 }
 
 fn rendered(piece: &Piece) -> String {
@@ -94,6 +76,7 @@ fn rendered(piece: &Piece) -> String {
             lines + "\n"
         }
         Piece::Table(table) => format!("{}\n", rendered_table(table)),
+        Piece::Fold(section) => rendered_section(section),
     }
 }
 

@@ -1,11 +1,14 @@
 //! Turns findings into what a person reads or a program takes: terminal text, one HTML file, Markdown, JSON.
 //! Reads [`Findings`] only; computes no statistic. Numbers are rounded here (`figures`) and nowhere else.
 
-mod answers;
+mod answer;
 mod capacity;
 mod components;
+mod compose;
 mod content;
+mod curve;
 mod figures;
+mod first;
 mod heap;
 mod hey;
 mod html;
@@ -16,7 +19,6 @@ mod k6;
 mod markdown;
 mod parts;
 mod payers;
-mod phrases;
 mod pods;
 mod proof;
 mod published;
@@ -40,7 +42,7 @@ use crate::analysis::findings::Findings;
 pub use capacity::{capacity, capacity_json};
 pub use html::html;
 pub use markdown::markdown;
-pub use terminal::terminal;
+pub use terminal::{full, terminal};
 
 /// The findings themselves, unrounded, for programs; the order of keys is that of [`Findings`].
 pub fn json(findings: &Findings) -> String {

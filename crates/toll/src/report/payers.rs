@@ -2,14 +2,18 @@
 //! sidecar costs. Draws nothing.
 
 use crate::analysis::findings::{
-    AttributedCost, Attribution, Effect, LoadFindings, Metric, SidecarCost, TraversalCosts, Verdict,
+    AttributedCost, Attribution, Effect, LoadFindings, Metric, SidecarCost, TraversalCosts,
 };
 
 use super::figures::{Quantity, Scale, rounded, share};
 use super::parts::is_instrument;
-use super::phrases::why;
 use super::table::{Cell, Group, Piece, Table, Tone, figures, words};
-use super::wording::{interval, interval_title};
+use super::wording::{interval, interval_title, tone};
+
+/// Components of a role that are named one by one in a sentence.
+const FEW: usize = 2;
+/// A sentence has room for so many besides the application.
+const MOST_PAYERS: usize = 3;
 
 /// Roles in the order in which a request meets them, what they are called, and what the sum of several is.
 const PAYERS: [(&str, &str, &str); 8] = [
@@ -23,14 +27,13 @@ const PAYERS: [(&str, &str, &str); 8] = [
     ("database", "database", "all databases"),
 ];
 
-/// For each variant who pays for its change, then what its sidecars cost. `by_role` leaves single components out.
-pub(super) fn pieces(load: &LoadFindings, baseline: &str, by_role: bool) -> Vec<Piece> {
+/// For each variant who pays for its change, then what its sidecars cost.
+pub(super) fn pieces(load: &LoadFindings, baseline: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for attribution in &load.attribution {
-        let effect = cpu_effect(load, &attribution.variant);
-        let attribution = &judged(attribution, effect);
-        pieces.extend(effect.and_then(unclear).or_else(|| sentence(attribution)).map(Piece::Text));
-        pieces.push(Piece::Table(table(load, attribution, baseline, by_role)));
+        let attribution = &judged(load, attribution);
+        pieces.push(Piece::Text(format!("{}: {}.", attribution.variant, sentence(attribution))));
+        pieces.push(Piece::Table(table(load, attribution, baseline)));
     }
     if let Some(table) = traversals(load) {
         pieces.push(Piece::Heading(format!("What a sidecar and a traversal cost: {}", load.name)));
@@ -39,16 +42,13 @@ pub(super) fn pieces(load: &LoadFindings, baseline: &str, by_role: bool) -> Vec<
     pieces
 }
 
-/// What is compared of the parts' sum.
-fn cpu_effect<'a>(load: &'a LoadFindings, variant: &str) -> Option<&'a Effect> {
-    let is_cpu = |e: &&Effect| e.variant == variant && e.metric == Metric::CpuPerRequest;
-    load.effects.iter().find(is_cpu)
-}
-
-/// Only what was judged a difference has shares.
-fn judged(attribution: &Attribution, effect: Option<&Effect>) -> Attribution {
+/// Where it cannot be told whether CPU changed at all, nothing has a share of the change.
+fn judged(load: &LoadFindings, attribution: &Attribution) -> Attribution {
     let mut judged = attribution.clone();
-    if effect.is_some_and(|effect| effect.verdict != Verdict::Difference) {
+    let is_cpu =
+        |e: &&Effect| e.variant == attribution.variant && e.metric == Metric::CpuPerRequest;
+    let effect = load.effects.iter().find(is_cpu);
+    if effect.is_some_and(|effect| tone(effect) == Tone::Unknown) {
         let sums = judged.counted.iter_mut().chain(&mut judged.whole);
         let lines = judged.parts.iter_mut().chain(&mut judged.subtotals).chain(sums);
         lines.for_each(|line| line.share = None);
@@ -56,39 +56,40 @@ fn judged(attribution: &Attribution, effect: Option<&Effect>) -> Attribution {
     judged
 }
 
-/// `All in all it cannot be told what agent adds to the CPU of a request: the noise floor is 300 us.`
-fn unclear(effect: &Effect) -> Option<String> {
-    let Effect { variant, verdict, .. } = effect;
-    matches!(verdict, Verdict::CannotTell { .. }).then(|| {
-        let why = why(&[effect]);
-        format!("All in all it cannot be told what {variant} adds to the CPU of a request{why}.")
-    })
+/// `client sidecar +470 µs, server sidecar +305, application −8`: who pays most first, the application last.
+pub(super) fn sentence(attribution: &Attribution) -> String {
+    let payers = payers(attribution);
+    let scale = Scale::whole(Quantity::CpuTime);
+    // Of next to nothing whole microseconds say nothing.
+    let largest = payers.iter().map(|(_, us)| us.abs()).fold(0.0, f64::max);
+    let scale = if largest < 10.0 { scale.with_decimals_for([largest]) } else { scale };
+    let figure = |(at, (name, us)): (usize, &(String, f64))| {
+        let unit = if at == 0 { format!("\u{a0}{}", scale.unit()) } else { String::new() };
+        format!("{name}\u{a0}{}{unit}", scale.signed(*us))
+    };
+    let said: Vec<String> = payers.iter().enumerate().map(figure).collect();
+    said.join(", ")
 }
 
-/// `sidecar adds 1,043 us of CPU to each request: sidecars +878 (84.1 %), ...`; none when it may add nothing.
-fn sentence(attribution: &Attribution) -> Option<String> {
-    let whole = attribution.whole.as_ref().filter(|whole| whole.share.is_some())?;
-    let scale = Sheet::of(attribution).scale;
-    let part = |title: &str, line: &AttributedCost| {
-        let part = line.share.map(share)?;
-        Some(format!("{title}\u{a0}{} ({part})", scale.signed(line.change.value)))
-    };
-    let payers = PAYERS
-        .iter()
-        .filter_map(|(role, title, _)| part(title, of_role(attribution, role)?))
-        .collect::<Vec<_>>()
-        .join(", ");
-    let unattributed = attribution.parts.iter().find(|p| p.role == "unattributed");
-    let rest = unattributed.and_then(|line| part("unattributed", line));
-    let rest = rest.map_or_else(String::new, |rest| format!(", {rest}"));
-    let by = scale.with_unit(whole.change.value.abs());
-    let does = if whole.change.value < 0.0 {
-        format!("takes {by} of CPU off")
-    } else {
-        format!("adds {by} of CPU to")
-    };
-    let variant = &attribution.variant;
-    Some(format!("All in all {variant} {does} each request: {payers}{rest}."))
+/// Each component of a role that has few, else the role; what changed most first, and the application last.
+fn payers(attribution: &Attribution) -> Vec<(String, f64)> {
+    let mut payers: Vec<(String, f64)> = Vec::new();
+    for (role, title, _) in PAYERS.iter().filter(|(role, ..)| *role != "application") {
+        let parts: Vec<_> = attribution.parts.iter().filter(|p| p.role == *role).collect();
+        match parts.len() {
+            0 => {}
+            1..=FEW => payers.extend(parts.iter().map(|p| (p.component.clone(), p.change.value))),
+            _ => {
+                payers.extend(of_role(attribution, role).map(|p| ((*title).into(), p.change.value)))
+            }
+        }
+    }
+    payers.retain(|(_, us)| us.is_finite());
+    payers.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+    payers.truncate(MOST_PAYERS);
+    let own = of_role(attribution, "application").map(|p| p.change.value);
+    payers.extend(own.filter(|us| us.is_finite()).map(|us| ("application".into(), us)));
+    payers
 }
 
 /// The sum of a role, or its only component.
@@ -97,16 +98,10 @@ fn of_role<'a>(attribution: &'a Attribution, role: &str) -> Option<&'a Attribute
     sum.or_else(|| attribution.parts.iter().find(|line| line.role == role))
 }
 
-fn table(load: &LoadFindings, attribution: &Attribution, baseline: &str, by_role: bool) -> Table {
+fn table(load: &LoadFindings, attribution: &Attribution, baseline: &str) -> Table {
     let sheet = Sheet::of(attribution);
-    let mut groups: Vec<Group> = if by_role {
-        let lines = PAYERS.iter().filter_map(|(role, title, _)| {
-            of_role(attribution, role).map(|line| sheet.named(title, line, Tone::Neutral))
-        });
-        vec![Group { title: None, rows: lines.collect() }]
-    } else {
-        PAYERS.iter().filter_map(|payer| sheet.role(attribution, payer)).collect()
-    };
+    let mut groups: Vec<Group> =
+        PAYERS.iter().filter_map(|payer| sheet.role(attribution, payer)).collect();
     groups.push(sheet.sums(attribution));
     groups.push(sheet.instrument(attribution));
     groups.retain(|group| !group.rows.is_empty());

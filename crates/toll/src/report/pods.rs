@@ -21,7 +21,8 @@ pub(super) fn top(findings: &Findings, loads: &[&LoadFindings]) -> Option<Sectio
         pieces.extend(other_rates(&findings.baseline, load));
         pieces.push(Piece::Table(table(findings, load)));
     }
-    (pieces.len() > 1).then(|| section("pods", "Top pods", pieces))
+    (pieces.len() > 1)
+        .then(|| section("pods", "Top pods", pieces).saying("as kubectl top pods shows them"))
 }
 
 /// What must be known before a change of raw CPU is read (METHOD.md rule 2).

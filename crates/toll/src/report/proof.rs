@@ -2,14 +2,10 @@
 
 use crate::analysis::findings::{Findings, ProofSummary, SpansOfLoads};
 
-use super::content::{Detail, in_first_order, section};
+use super::content::{in_first_order, section};
 use super::figures::{rounded, share};
 use super::table::{Cell, Group, Piece, Section, Table, Tone, words};
 
-/// Claims that a brief report names before it only counts the rest.
-const KEY_CLAIMS: usize = 3;
-/// The same of a sweep, whose report is long as it is.
-const KEY_CLAIMS_OF_A_SWEEP: usize = 2;
 /// Words of the claims that sum the others up: by which way traffic left the mesh, whose TLS it was, traversals, a
 /// database's rows, spans. They are named first.
 const KEY_WORDS: [&str; 9] = [
@@ -26,35 +22,29 @@ const KEY_WORDS: [&str; 9] = [
 /// Of claims that the same cases make more are only counted.
 const MOST_ALIKE: usize = 6;
 
-/// Proof of path: how many trials are proven, and the claims behind it.
-pub(super) fn proof(findings: &Findings, detail: Detail) -> Section {
-    let text = "A trial counts only if the traffic provably took the path that its variant claims.";
+/// Proof of path: how many arms are proven, and the claims behind it.
+pub(super) fn proof(findings: &Findings) -> Section {
+    let text = "An arm counts only if the traffic provably took the path that its variant claims. The arms of all rounds are counted; the claims are those of the last.";
     let mut pieces = vec![Piece::Text(text.into())];
-    let is_sweep = findings.loads.iter().any(|load| load.cell.is_some());
-    if is_sweep {
-        let text = if findings.staircases.is_empty() {
-            "The trials of all cells are counted; the claims are those of the last that ran at the largest size."
-        } else {
-            "The trials of all steps are counted; the claims are those of the last. What each expected and saw is in the HTML report."
-        };
-        pieces.extend((detail == Detail::Full).then(|| Piece::Text(text.into())));
-    }
-    let named =
-        if is_sweep && findings.staircases.is_empty() { KEY_CLAIMS_OF_A_SWEEP } else { KEY_CLAIMS };
     pieces.extend(spans(findings));
-    match detail {
-        Detail::Brief => {
-            pieces.push(Piece::List(
-                findings.proofs.iter().flat_map(|proof| proof_lines(proof, named)).collect(),
-            ));
-        }
-        Detail::Full if findings.proofs.is_empty() => {}
-        Detail::Full if !findings.staircases.is_empty() => {
-            pieces.push(Piece::Table(side_by_side(&findings.proofs)));
-        }
-        Detail::Full => pieces.push(Piece::Table(all_claims(&findings.proofs))),
+    pieces.extend((!findings.proofs.is_empty()).then(|| {
+        let table = if findings.staircases.is_empty() { all_claims } else { side_by_side };
+        Piece::Table(table(&findings.proofs))
+    }));
+    section("proof", "Proof of path", pieces).saying(answer(findings))
+}
+
+/// `30 of 30 paths proven`, or what failed.
+fn answer(findings: &Findings) -> String {
+    let (proven, all) = findings.extent.proven;
+    let failed: Vec<&str> =
+        findings.proofs.iter().filter(|p| p.proven < p.arms).map(|p| p.variant.as_str()).collect();
+    let claims: usize = findings.proofs.iter().map(|p| p.claims.len()).sum();
+    if failed.is_empty() {
+        format!("{proven} of {all} paths proven, {claims} claims")
+    } else {
+        format!("{proven} of {all} paths proven; not all of {}", failed.join(", "))
     }
-    section("proof", "Proof of path", pieces)
 }
 
 /// What each claim expected and what was seen.
@@ -73,8 +63,8 @@ fn side_by_side(proofs: &[ProofSummary]) -> Table {
     let row = |title: String, cells: Vec<Cell>| -> Vec<Cell> {
         std::iter::once(title.into()).chain(cells).collect()
     };
-    let proven = proofs.iter().map(|of| format!("{}\u{a0}of\u{a0}{}", of.proven, of.trials));
-    let mut rows = vec![row("trials proven".into(), proven.map(Cell::from).collect())];
+    let proven = proofs.iter().map(|of| format!("{}\u{a0}of\u{a0}{}", of.proven, of.arms));
+    let mut rows = vec![row("arms proven".into(), proven.map(Cell::from).collect())];
     for (who, claims) in alike(proofs) {
         let cells = |claim: &str| proofs.iter().map(|proof| holds(proof, claim)).collect();
         let failed = claims.iter().filter(|claim| fails(proofs, claim)).count();
@@ -161,8 +151,8 @@ fn span_line(proof: &ProofSummary) -> Option<Cell> {
 fn no_span(proof: &ProofSummary) -> Option<Cell> {
     let none =
         |(claim, _, _, holds): &(String, String, String, bool)| *holds && claim.contains("span");
-    let ProofSummary { variant, trials, proven, .. } = proof;
-    let said = format!("{variant}: 0 spans in {proven} of {trials} trials");
+    let ProofSummary { variant, arms, proven, .. } = proof;
+    let said = format!("{variant}: 0 spans in {proven} of {arms} arms");
     proof.claims.iter().any(none).then(|| Cell::toned(said, Tone::Same))
 }
 
@@ -188,46 +178,11 @@ fn a_request(count: u64, requests: u64) -> String {
 }
 
 fn proof_title(proof: &ProofSummary) -> String {
-    format!("{}: {} of {} trials proven", proof.variant, proof.proven, proof.trials)
-}
-
-/// The claims that hold, those that sum others up first.
-fn leading_claims(proof: &ProofSummary) -> Vec<&str> {
-    let mut claims: Vec<&str> =
-        proof.claims.iter().filter(|claim| claim.3).map(|claim| claim.0.as_str()).collect();
-    claims.sort_by_key(|claim| rank(claim));
-    claims
+    format!("{}: {} of {} arms proven", proof.variant, proof.proven, proof.arms)
 }
 
 fn rank(claim: &str) -> usize {
     KEY_WORDS.iter().position(|word| claim.contains(word)).unwrap_or(KEY_WORDS.len())
-}
-
-/// One line for a variant: its leading claims, or those that failed.
-fn proof_lines(proof: &ProofSummary, named: usize) -> Vec<Cell> {
-    let all_hold = proof.proven == proof.trials && proof.trials > 0;
-    let failed: Vec<Cell> = proof
-        .claims
-        .iter()
-        .filter(|(.., holds)| !holds)
-        .map(|(claim, expected, seen, _)| {
-            Cell::toned(
-                format!("{}: {claim}: expected {expected}, saw {seen}", proof.variant),
-                Tone::Worse,
-            )
-        })
-        .collect();
-    let mut names = leading_claims(proof);
-    let rest = names.len().saturating_sub(named);
-    names.truncate(named);
-    let more =
-        if rest > 0 { format!("; {rest} more, all in the HTML report") } else { String::new() };
-    let claims =
-        if names.is_empty() { String::new() } else { format!(": {}{more}", names.join("; ")) };
-    let tone = if all_hold { Tone::Same } else { Tone::Worse };
-    let mut lines = vec![Cell::toned(format!("{}{claims}", proof_title(proof)), tone)];
-    lines.extend(failed);
-    lines
 }
 
 fn proof_group(proof: &ProofSummary) -> Group {

@@ -2,21 +2,21 @@
 
 use crate::analysis::findings::{Derived, Findings, LoadFindings, RecomputedRow, ReferenceRow};
 
-use super::content::{Detail, in_first_order, section};
+use super::content::{in_first_order, section};
 use super::figures::{Quantity, Scale, ratio, rounded, signed, verbatim, verbatim_column};
 use super::pods::other_rates;
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{ends, interval_title, load_title, range};
 
 /// Published figures beside the measured ones, ratios first; none when the study has none.
-pub(super) fn published(findings: &Findings, detail: Detail) -> Option<Section> {
+pub(super) fn published(findings: &Findings) -> Option<Section> {
     let mut pieces = vec![Piece::Text(
         "Machines differ, so compare the ratios to the baseline rather than the values.".into(),
     )];
     for load in findings.loads.iter().filter(|l| has_published(l)) {
         pieces.push(Piece::Heading(load_title(load)));
         pieces.extend(shows_raw_cpu(load).then(|| other_rates(&findings.baseline, load)).flatten());
-        pieces.extend(as_published(load, detail));
+        pieces.extend(as_published(load));
         let heading = format!("Recomputed from the published figures: {}", load.name);
         let rows: Vec<_> = load.recomputed.iter().map(|row| (String::new(), row)).collect();
         pieces.extend(recomputed(heading, &rows));
@@ -26,7 +26,24 @@ pub(super) fn published(findings: &Findings, detail: Detail) -> Option<Section> 
     }
     let notes = findings.published.iter().map(|note| Cell::toned(note, Tone::Quiet)).collect();
     pieces.push(Piece::List(notes));
-    Some(section("published", "Published figures", pieces))
+    Some(section("published", "Published beside measured", pieces).saying(answer(findings)))
+}
+
+/// `throughput of istio published ×0.76, here ×0.75`: the first ratio that has both.
+fn answer(findings: &Findings) -> String {
+    let rows = findings.loads.iter().flat_map(|load| &load.reference);
+    let both = |row: &ReferenceRow| {
+        let (published, here) = (row.published_ratio?, row.measured_ratio?);
+        let title = figure_title(&row.figure);
+        Some(format!(
+            "{title} of {}: published {}, here {}",
+            row.variant,
+            ratio(published),
+            ratio(here.value)
+        ))
+    };
+    let mut told = rows.filter_map(both);
+    told.next().unwrap_or_default()
 }
 
 fn has_published(load: &LoadFindings) -> bool {
@@ -42,19 +59,9 @@ fn shows_raw_cpu(load: &LoadFindings) -> bool {
         || load.reference.iter().any(|row| is_raw(&row.figure))
 }
 
-/// The figures for which the report has room, and how many there are besides.
-fn as_published(load: &LoadFindings, detail: Detail) -> Vec<Piece> {
-    let (shown, left): (Vec<&ReferenceRow>, Vec<&ReferenceRow>) =
-        load.reference.iter().partition(|row| detail == Detail::Full || is_headline(&row.figure));
-    let mut pieces = Vec::new();
-    if !shown.is_empty() {
-        pieces.push(Piece::Table(published_table(load, &shown)));
-    }
-    if !left.is_empty() {
-        let more = left.len();
-        pieces.push(Piece::Text(format!("{more} more published figures are in the HTML report.")));
-    }
-    pieces
+fn as_published(load: &LoadFindings) -> Option<Piece> {
+    let shown: Vec<&ReferenceRow> = load.reference.iter().collect();
+    (!shown.is_empty()).then(|| Piece::Table(published_table(load, &shown)))
 }
 
 fn published_table(load: &LoadFindings, shown: &[&ReferenceRow]) -> Table {
@@ -106,19 +113,6 @@ pub(super) fn row_name(row: &ReferenceRow) -> String {
         }
         _ => row.variant.clone(),
     }
-}
-
-/// Whether a brief report has room for it: figures by pod, and the percentiles between, fill pages.
-fn is_headline(figure: &str) -> bool {
-    const HEADLINES: [&str; 6] = [
-        "throughput_per_s",
-        "latency_ms.mean",
-        "latency_ms.p50",
-        "latency_ms.p90",
-        "latency_ms.p95",
-        "latency_ms.p99",
-    ];
-    HEADLINES.contains(&figure)
 }
 
 /// `latency_ms.p99` as `p99 latency, ms`; a figure of another form stays as it is.

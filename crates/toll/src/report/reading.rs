@@ -9,27 +9,30 @@ use super::table::{Piece, Section, Table, words};
 pub(super) fn reading(findings: &Findings) -> Section {
     let rows = [
         (
-            "block",
-            "Every variant once, in shuffled order. The block is the unit: all differences are taken within one.",
+            "round",
+            "Every variant started afresh, all side by side, the baseline twice. What differs from start to start shows only over rounds, so the round is the unit.",
         ),
-        ("change", "Variant minus baseline, paired within blocks, then averaged."),
+        (
+            "cycle, slice",
+            "Within a round the load goes round the variants in slices of a fraction of a second, in shuffled order and back: one cycle. What the machine does from second to second meets all of them alike.",
+        ),
+        ("change", "Variant against baseline within a round, then over the rounds."),
         (
             "interval",
-            "Where the true change lies at the stated level, judged by how much the blocks differ. It comes from the blocks, never from single requests.",
+            "Where the true change lies at the stated level, judged by how much the rounds differ. It comes from the rounds, never from single requests.",
         ),
         (
-            "noise floor",
-            "The change that the baseline shows against itself in this run. A change below it may be nothing but noise.",
+            "verdict",
+            "Of headline metrics only, and from two rounds on: higher, lower, no difference larger than the bound that the study states, or cannot tell. All else is an interval; grey where it holds zero.",
         ),
         (
-            "higher, lower",
-            "The interval excludes zero and the change stands above the noise floor.",
+            "baseline against itself",
+            "The second arm of the baseline against its first: a check, which should show nothing.",
         ),
         (
-            "no difference larger than",
-            "The whole interval lies within the bound that the study states.",
+            "excused",
+            "A cycle that the machine disturbed is left out, for all variants alike, by a rule that looks at no result.",
         ),
-        ("cannot tell", "Neither of these. More blocks may narrow the interval."),
         (
             "at equal rate",
             "Requests arrive on the same schedule for every variant, whether or not earlier ones are done. Latency counts from the scheduled instant.",
@@ -42,10 +45,7 @@ pub(super) fn reading(findings: &Findings) -> Section {
             "CPU per request",
             "CPU time of application and data plane divided by completed requests. Plain CPU use misleads when rates differ; it is shown only as a view, with how far the rates are apart.",
         ),
-        (
-            "steal, calibration",
-            "Signs of a disturbed machine: CPU time that the hypervisor gave to others, and how much slower a fixed piece of work ran than at its fastest.",
-        ),
+        ("steal", "Share of the cores' time that the hypervisor gave to others."),
     ];
     let rows = rows.into_iter().chain(of_some(findings));
     let rows = rows.map(|(word, meaning)| vec![word.into(), meaning.into()]).collect();
@@ -61,12 +61,7 @@ fn of_some(findings: &Findings) -> impl Iterator<Item = (&'static str, &'static 
     let rows = [
         (
             stairs,
-            "carries less, more",
-            "Throughput over all steps of the staircase: within a block the geometric mean of the steps' ratios. Judged as higher and lower are.",
-        ),
-        (
-            stairs,
-            "case before",
+            "step before",
             "The variant that stands before in the study, to which this one adds one thing.",
         ),
         (
@@ -81,8 +76,8 @@ fn of_some(findings: &Findings) -> impl Iterator<Item = (&'static str, &'static 
         ),
         (
             users,
-            "knee",
-            "The highest rate that a variant carries without a queue. Past it latency says how long the queue is, not what a request costs.",
+            "capacity",
+            "What a variant carries flat out. Near it latency says how long the queue is, not what a request costs.",
         ),
         (
             !findings.span_costs.is_empty(),

@@ -1,52 +1,61 @@
-//! Turns what ran, and on what, into tables: trials, variants, machine. Draws nothing.
+//! Turns what ran, and on what, into tables: rounds, variants, machine. Draws nothing.
 
-use crate::analysis::findings::{Findings, TrialLine};
+use crate::analysis::findings::{Findings, RoundLine};
 
+use super::compose::Room;
 use super::content::section;
-use super::figures::{ratio, share};
+use super::figures::{clock, share};
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 
-/// Every trial of the run.
-pub(super) fn trials(findings: &Findings) -> Section {
-    of_trials(findings, |_| true)
-}
-
-/// How many trials count, and those that do not, where there is no room for all.
-pub(super) fn invalid_trials(findings: &Findings) -> Section {
-    of_trials(findings, |trial| trial.invalid.is_some())
-}
-
-fn of_trials(findings: &Findings, is_shown: impl Fn(&&TrialLine) -> bool) -> Section {
-    let valid = findings.trials.iter().filter(|t| t.invalid.is_none()).count();
-    let text = format!("{valid} of {} trials count.", findings.trials.len());
+/// Every arm of every round; with little room only those of which something does not count.
+pub(super) fn rounds(findings: &Findings, room: Room) -> Section {
+    let (valid, all) = findings.extent.slices;
+    let (excused, cycles) = findings.extent.excused;
+    let text = format!("{valid} of {all} slices count; {excused} of {cycles} cycles are excused.");
     let columns = vec![
-        figures("trial"),
-        figures("block"),
-        words("variant"),
-        words("load"),
+        figures("round"),
+        words("arm"),
+        figures("slices"),
         figures("steal"),
-        figures("calibration"),
-        words("counts"),
+        words("path"),
+        words("what does not count"),
     ];
-    let rows: Vec<_> = findings.trials.iter().filter(is_shown).map(trial_row).collect();
+    let is_shown = |line: &&RoundLine| room == Room::All || is_weak(line);
+    let rows: Vec<_> = findings.rounds.iter().filter(is_shown).map(round_row).collect();
     let table = (!rows.is_empty()).then(|| Piece::Table(Table::new(columns, rows)));
     let pieces = std::iter::once(Piece::Text(text)).chain(table);
-    section("trials", "Trials", pieces.collect())
+    let answer = format!(
+        "{} in {}, {valid} of {all} slices count",
+        rounds_in_words(findings.extent.rounds),
+        clock(findings.extent.wall_s)
+    );
+    section("rounds", "Rounds", pieces.collect()).saying(answer)
 }
 
-fn trial_row(trial: &TrialLine) -> Vec<Cell> {
-    let counts = match &trial.invalid {
-        None => Cell::toned("yes", Tone::Same),
-        Some(why) => Cell::toned(format!("no: {why}"), Tone::Worse),
+/// `10 rounds`.
+pub(super) fn rounds_in_words(rounds: usize) -> String {
+    if rounds == 1 { "1 round".into() } else { format!("{rounds} rounds") }
+}
+
+fn is_weak(line: &RoundLine) -> bool {
+    !line.proven || line.slices.0 < line.slices.1
+}
+
+fn round_row(line: &RoundLine) -> Vec<Cell> {
+    let (valid, all) = line.slices;
+    let pods = line.replicas.map_or_else(String::new, |pods| format!(", {pods} pods"));
+    let path = match line.proven {
+        true => Cell::toned("proven", Tone::Same),
+        false => Cell::toned("not proven", Tone::Worse),
     };
+    let tone = if valid < all { Tone::Unknown } else { Tone::Neutral };
     vec![
-        trial.index.to_string().into(),
-        trial.block.to_string().into(),
-        Cell::from(&trial.variant),
-        Cell::from(&trial.load),
-        share(trial.steal).into(),
-        ratio(trial.calibration).into(),
-        counts,
+        line.round.to_string().into(),
+        format!("{}{pods}", line.arm).into(),
+        Cell::toned(format!("{valid} of {all}"), tone),
+        share(line.steal).into(),
+        path,
+        line.invalid.join("; ").into(),
     ]
 }
 
@@ -62,5 +71,15 @@ pub(super) fn machine(findings: &Findings) -> Section {
         Group { title: Some("machine and run".into()), rows: rows(manifest) },
     ];
     let table = Table { columns: vec![words(""), words("")], groups };
-    section("machine", "Machine and manifest", vec![Piece::Table(table)])
+    section("machine", "Machine and versions", vec![Piece::Table(table)])
+        .saying(machine_line(findings))
+}
+
+/// What the machine was, in a line: the values of the manifest that name it.
+pub(super) fn machine_line(findings: &Findings) -> String {
+    let named = ["cpu", "CPU", "cores", "kernel", "lab", "isolation"];
+    let value =
+        |label: &&str| findings.manifest.iter().find(|(of, _)| of == *label).map(|(_, v)| v);
+    let values: Vec<&str> = named.iter().filter_map(value).map(String::as_str).collect();
+    values.join(", ")
 }

@@ -1,40 +1,35 @@
-//! Says how far each variant is from its own knee, and warns where two do not compare. Draws nothing.
+//! Says how far each variant is from its own capacity, and warns where two do not compare. Draws nothing.
 
 use crate::analysis::findings::{LoadFindings, Regime, View};
 
-use super::content::Detail;
 use super::figures::{rounded, whole_percent};
 use super::table::{Cell, Piece, Tone};
 
 /// A line a variant, then the warning. Flat out every variant is at its limit, so nothing is said.
-pub(super) fn pieces(load: &LoadFindings, detail: Detail) -> Vec<Piece> {
-    let told = match load.view {
-        View::Users => true,
-        View::EqualRate => detail == Detail::Full,
-        View::FlatOut => false,
-    };
-    if !told || load.regimes.is_empty() {
+pub(super) fn pieces(load: &LoadFindings) -> Vec<Piece> {
+    if load.view == View::FlatOut || load.regimes.is_empty() {
         return vec![];
     }
     let warning = warning(&load.regimes).map(|text| Cell::toned(text, Tone::Unknown));
     vec![Piece::List(load.regimes.iter().map(line).chain(warning).collect())]
 }
 
-/// `baseline at 71 % of its knee: 454 of 640 requests/s`.
+/// `baseline at 71 % of its capacity: 454 of 640 requests/s`.
 fn line(regime: &Regime) -> Cell {
-    let Regime { variant, throughput_per_s, knee_per_s, .. } = regime;
-    let rates = format!("{} of {} requests/s", rounded(*throughput_per_s), rounded(*knee_per_s));
-    let share = whole_percent(throughput_per_s / knee_per_s);
+    let Regime { variant, throughput_per_s, capacity_per_s, .. } = regime;
+    let rates =
+        format!("{} of {} requests/s", rounded(*throughput_per_s), rounded(*capacity_per_s));
+    let share = whole_percent(throughput_per_s / capacity_per_s);
     let (place, tone) = match regime {
-        Regime { past_knee: true, .. } => ("past its knee".to_owned(), Tone::Unknown),
-        Regime { near_knee: true, .. } => (format!("near its knee ({share})"), Tone::Unknown),
-        _ => (format!("at {share} of its knee"), Tone::Same),
+        Regime { at_limit: true, .. } => ("at its limit".to_owned(), Tone::Unknown),
+        Regime { near_limit: true, .. } => (format!("near its limit ({share})"), Tone::Unknown),
+        _ => (format!("at {share} of its capacity"), Tone::Same),
     };
     Cell::toned(format!("{variant} {place}: {rates}"), tone)
 }
 
 fn warning(regimes: &[Regime]) -> Option<&'static str> {
-    let near = regimes.iter().filter(|r| r.near_knee).count();
+    let near = regimes.iter().filter(|r| r.near_limit).count();
     match near {
         0 => None,
         _ if regimes.len() < 2 => None,

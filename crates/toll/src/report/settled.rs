@@ -8,17 +8,26 @@ use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 
 /// What the discarded runs showed; none when there were none.
 pub(super) fn settled(findings: &Findings) -> Option<Section> {
-    let text = "Fresh services are slow at first. After each bring-up a closed loop asked what all loads ask, in slices, until throughput and CPU per request were stable or its time was up; these runs are kept and count for nothing. Means over the runs, the second ones of the baseline among them, of their first and their last slice.";
+    let text = "Fresh services are slow at first. After each start a closed loop asked what all loads ask, in slices, until throughput and CPU per request were stable or its time was up; these runs are kept and count for nothing. Means over the runs, the second ones of the baseline among them, of their first and their last slice.";
     let lengths = findings.settled.iter().map(length).collect();
     let columns = vec![words(""), figures("at first"), figures("at the end")];
     let groups = vec![throughput(findings), cpu(findings)];
     let groups = groups.into_iter().filter(|group| !group.rows.is_empty()).collect();
+    let answer = answer(findings);
     let pieces = vec![
         Piece::Text(text.into()),
         Piece::List(lengths),
         Piece::Table(Table { columns, groups }),
     ];
-    (!findings.settled.is_empty()).then(|| section("settled", "Discarded runs", pieces))
+    (!findings.settled.is_empty())
+        .then(|| section("settled", "Settling, before anything counts", pieces).saying(answer))
+}
+
+/// `30 of 32 stable at the end`.
+fn answer(findings: &Findings) -> String {
+    let runs = || findings.settled.iter().flat_map(|settled| &settled.runs);
+    let stable = runs().filter(|run| run.stable).count();
+    format!("{stable} of {} stable at the end", runs().count())
 }
 
 /// `sidecar: 5 runs, 10.0 s on average, 4 of them stable at the end`.

@@ -2,47 +2,43 @@
 
 use crate::analysis::findings::{Estimate, Findings, LoadFindings, SpanCosts};
 
-use super::content::{Detail, in_first_order, section};
+use super::content::{in_first_order, section};
 use super::figures::{Quantity, Scale};
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
-use super::wording::{interval, primary};
+use super::wording::{ends, interval, primary};
 
 /// What [`SpanCosts::of`] is called for all components that are compared.
 pub(super) const WHOLE: &str = "all";
 
 /// What a span costs, by variant and pod; none when no two loads differ in spans.
-pub(super) fn spans(findings: &Findings, detail: Detail) -> Option<Section> {
+pub(super) fn spans(findings: &Findings) -> Option<Section> {
     let text = format!(
-        "What a variant adds to CPU per request against {}, under loads whose requests leave different numbers of spans. The slope of a line through these effects is what a span costs; the line at zero spans is what a request costs whatever its spans. The line is drawn in each block, the interval is over the blocks; the noise floor is the largest slope that the baseline against itself leaves possible.",
+        "What a variant adds to CPU per request against {}, under loads whose requests leave different numbers of spans. The slope of a line through these effects is what a span costs; the line at zero spans is what a request costs whatever its spans. One line goes through all rounds; its interval is over the rounds. The same line of the baseline against itself stands beside it.",
         findings.baseline
     );
     let mut pieces = vec![Piece::Text(text)];
-    pieces.extend(left_out(findings, detail).map(Piece::Text));
+    pieces.extend(left_out(findings).map(Piece::Text));
     for variant in in_first_order(findings.span_costs.iter().map(|costs| costs.variant.as_str())) {
         let of_variant =
             || findings.span_costs.iter().filter(move |costs| costs.variant == variant);
-        let shown = of_variant().filter(|costs| detail == Detail::Full || costs.of == WHOLE);
         pieces.push(Piece::Heading(format!(
             "{variant}: what a span costs, and a request whatever its spans"
         )));
         pieces.push(Piece::Table(lines(&of_variant().collect::<Vec<_>>())));
         pieces.push(Piece::Heading(format!("{variant}: effect by number of spans")));
-        pieces.push(Piece::Table(points(&shown.collect::<Vec<_>>())));
+        pieces.push(Piece::Table(points(&of_variant().collect::<Vec<_>>())));
     }
-    (!findings.span_costs.is_empty()).then(|| section("spans", "What a span costs", pieces))
+    (!findings.span_costs.is_empty())
+        .then(|| section("spans", "What a span costs", pieces).saying(prices(findings).join("; ")))
 }
 
 /// What the report does not tell of the loads that only serve the line.
-fn left_out(findings: &Findings, detail: Detail) -> Option<String> {
+fn left_out(findings: &Findings) -> Option<String> {
     let loads = findings.loads.iter().filter(|load| is_point_only(findings, load));
     let names: Vec<&str> = loads.map(|load| load.name.as_str()).collect();
-    let where_to = match detail {
-        Detail::Brief => "are told in the HTML report",
-        Detail::Full => "are told here",
-    };
     (!names.is_empty())
         .then(|| {
-            format!("{} only serve this line; they {where_to}, without their pods, JVMs and memory, which report.json has.", names.join(", "))
+            format!("{} only serve this line; they are told without their pods, JVMs and memory, which report.json has.", names.join(", "))
         })
 }
 
@@ -79,12 +75,27 @@ fn scale_of(costs: &[&SpanCosts]) -> Scale {
     Scale::of(Quantity::CpuTime, [points.filter(|us| us.is_finite()).fold(0.0, f64::max)])
 }
 
-/// `the noise floor is 4.2 µs`, or that there is none.
-pub(super) fn floor(costs: &SpanCosts, scale: Scale) -> String {
-    match costs.noise_floor_us {
-        Some(us) => format!("the noise floor is {}", scale.with_unit(us)),
-        None => "without a second run of the baseline there is no noise floor".into(),
+/// `each further span costs 13.1 µs (12.2 to 14.0)`: of all pods together.
+pub(super) fn price(costs: &SpanCosts) -> String {
+    let span = costs.per_span_us;
+    let scale = Scale::whole(Quantity::CpuTime).with_decimals_for([span.value]);
+    match (costs.is_clear(), ends(span)) {
+        (true, _) => {
+            let figure = scale.with_unit(span.value);
+            format!("each further span costs {figure} of CPU ({})", interval(scale, span))
+        }
+        (false, Some((low, high))) => {
+            let (low, high) = (scale.signed(low), scale.with_sign_and_unit(high));
+            format!("each further span costs between {low} and {high} of CPU: cannot tell")
+        }
+        (false, None) => "what a further span costs needs a second round".into(),
     }
+}
+
+/// [`price`] of each variant, over all its pods.
+pub(super) fn prices(findings: &Findings) -> Vec<String> {
+    let whole = findings.span_costs.iter().filter(|costs| costs.of == WHOLE);
+    whole.map(|costs| format!("{}: {}", costs.variant, price(costs))).collect()
 }
 
 /// Slope and intercept of each line.
@@ -101,16 +112,16 @@ fn lines(costs: &[&SpanCosts]) -> Table {
         words(""),
         figures(format!("a span, {}", span.unit())),
         interval_title(),
-        figures("noise floor"),
+        figures("baseline again"),
         figures(format!("a request, {}", request.unit())),
         interval_title(),
     ];
     let row = |c: &&SpanCosts| {
         let cells = vec![
             of_whom(c),
-            if c.is_told() { span.signed(c.per_span_us.value) } else { "cannot tell".into() },
+            span.signed(c.per_span_us.value),
             interval(span, c.per_span_us),
-            c.noise_floor_us.map_or_else(|| "unknown".into(), |us| span.plain(us)),
+            c.again_us.map_or_else(|| "–".into(), |again| interval(span, again)),
             request.signed(c.per_request_us.value),
             interval(request, c.per_request_us),
         ];

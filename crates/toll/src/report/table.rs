@@ -6,7 +6,16 @@ pub(super) struct Section {
     /// Unique in a report; the anchor in HTML.
     pub(super) id: String,
     pub(super) title: String,
+    /// What it says in one line, for whoever does not open it; may be empty.
+    pub(super) answer: String,
     pub(super) pieces: Vec<Piece>,
+}
+
+impl Section {
+    /// The same with its one line.
+    pub(super) fn saying(self, answer: impl Into<String>) -> Self {
+        Self { answer: answer.into(), ..self }
+    }
 }
 
 /// What a section is made of.
@@ -18,6 +27,8 @@ pub(super) enum Piece {
     Table(Table),
     /// One line an entry.
     List(Vec<Cell>),
+    /// For whoever asks for it.
+    Fold(Section),
 }
 
 /// Rows in groups under shared columns.

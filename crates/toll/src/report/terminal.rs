@@ -1,15 +1,12 @@
-//! Lays findings out for a terminal: plain text of a given width, colour on verdicts only.
+//! Lays findings out for a terminal: the first screen in at most 40 lines, or everything. Plain text of a given width,
+//! colour on what changed only.
 
-use crate::analysis::findings::{Findings, LoadFindings, View};
+use crate::analysis::findings::Findings;
 
-use super::answers::answers;
-use super::components;
-use super::content::{self, Detail};
-use super::staircase::{self, Stairs};
-use super::sweep::{self, Sweep};
-use super::table::{Cell, Column, Kind, Piece, Section, Table, Tone};
-use super::wording::primary;
-use super::{heap, jvms, pods, proof, published, settled, spans};
+use super::answer::answer;
+use super::compose::{self, Room};
+use super::first::{self, Change, Head, Row, Sheet, with_half};
+use super::table::{Cell, Column, Kind, Piece, Section, Table, Tone, figures, words};
 
 const GAP: usize = 2;
 const INDENT: usize = 2;
@@ -19,18 +16,52 @@ const WIDEST_TITLE: usize = 16;
 /// Longer lines are hard to read, however wide the terminal is.
 const WIDEST: usize = 110;
 const NARROWEST: usize = 40;
+/// Rows of the first screen's table.
+const MOST_ROWS: usize = 9;
+/// Lines for the answer, for each line that is said below the table, and for what weakens it.
+const ANSWER_LINES: usize = 5;
+const SAID_LINES: usize = 2;
+const WEAK_LINES: usize = 3;
 
-/// The report as text of at most `width` columns (taken as 40 to 110), with ANSI colours if `colour`.
-pub fn terminal(findings: &Findings, width: usize, colour: bool) -> String {
-    let page = Page { width: width.clamp(NARROWEST, WIDEST), colour };
-    let mut lines = page.wrapped(&format!("{}: {}", findings.study, findings.question), 0);
-    lines.push(String::new());
-    for answer in answers(findings) {
-        lines.extend(page.wrapped(&answer, INDENT));
+/// The answer as text of at most `width` columns (taken as 40 to 110), with ANSI colours if `colour`: at 80 columns at
+/// most 40 lines.
+pub fn terminal(findings: &Findings, dir: &str, width: usize, colour: bool) -> String {
+    let page = Page::new(width, colour);
+    let mut lines = page.head(findings);
+    if let Some(sheet) = first::sheet(findings) {
+        lines.extend(page.sheet(&sheet));
     }
-    for section in sections(findings) {
+    lines.push(String::new());
+    for (label, text) in first::said(findings) {
+        lines.extend(page.said(&label, &text, SAID_LINES));
+    }
+    lines.push(String::new());
+    lines.extend(page.said("proven", &first::proven(findings), SAID_LINES));
+    lines.extend(page.weak(findings));
+    lines.push(String::new());
+    lines.extend(page.where_to(findings, dir));
+    finished(&lines)
+}
+
+/// Everything, in the same layout.
+pub fn full(findings: &Findings, width: usize, colour: bool) -> String {
+    let page = Page::new(width, colour);
+    let mut lines = page.head(findings);
+    if let Some(sheet) = first::sheet(findings) {
+        lines.extend(page.sheet(&sheet));
+    }
+    lines.push(String::new());
+    for (label, text) in first::said(findings) {
+        lines.extend(page.said(&label, &text, usize::MAX));
+    }
+    lines.extend(page.said("proven", &first::proven(findings), usize::MAX));
+    for section in compose::sections(findings, Room::All) {
         lines.extend(page.section(&section));
     }
+    finished(&lines)
+}
+
+fn finished(lines: &[String]) -> String {
     let mut lines: Vec<&str> = lines.iter().map(|l| l.trim_end()).collect();
     lines.dedup_by(|line, before| line.is_empty() && before.is_empty());
     lines.join("\n").trim_end().to_string() + "\n"
@@ -38,49 +69,10 @@ pub fn terminal(findings: &Findings, width: usize, colour: bool) -> String {
 
 /// One section on its own, laid out as in the report.
 pub(super) fn alone(section: &Section, width: usize, colour: bool) -> String {
-    let page = Page { width: width.clamp(NARROWEST, WIDEST), colour };
+    let page = Page::new(width, colour);
     let lines: Vec<String> =
         page.section(section).iter().map(|line| line.trim_end().to_owned()).collect();
     lines.join("\n").trim().to_owned() + "\n"
-}
-
-/// The caveats stand last, where a terminal shows them first.
-fn sections(findings: &Findings) -> Vec<Section> {
-    let stairs = Stairs::all(findings);
-    if !stairs.is_empty() {
-        return staircase::brief(&stairs, findings);
-    }
-    if let Some(sweep) = Sweep::of(findings) {
-        return sweep::brief(&sweep);
-    }
-    let loads = &findings.loads;
-    let primary: Vec<_> = primary(findings).into_iter().collect();
-    let mut sections: Vec<Section> = loads
-        .iter()
-        .enumerate()
-        .filter(|(_, load)| !spans::is_point_only(findings, load))
-        .map(|(i, _)| content::load(findings, i, Detail::Brief))
-        .collect();
-    // Behind the load that answers: the same question, asked by the span.
-    let behind = sections.len().min(1);
-    sections.splice(behind..behind, spans::spans(findings, Detail::Brief));
-    sections.extend(jvms::jvms(findings, Detail::Brief));
-    sections.extend(heap::heap(findings));
-    sections.push(components::cpu(findings, &primary, Detail::Brief));
-    sections.extend(pods::top(findings, &leading(findings)));
-    sections.push(components::memory(findings, &primary, Detail::Brief));
-    sections.extend(published::published(findings, Detail::Brief));
-    sections.push(proof::proof(findings, Detail::Brief));
-    sections.extend(settled::settled(findings));
-    sections.push(content::caveats(findings));
-    sections
-}
-
-/// The load that answers the question, and those that show how much each variant carries.
-fn leading(findings: &Findings) -> Vec<&LoadFindings> {
-    let primary = primary(findings);
-    let leads = |load: &&LoadFindings| load.view == View::FlatOut || primary == Some(*load);
-    findings.loads.iter().filter(leads).collect()
 }
 
 struct Page {
@@ -89,6 +81,93 @@ struct Page {
 }
 
 impl Page {
+    fn new(width: usize, colour: bool) -> Self {
+        Self { width: width.clamp(NARROWEST, WIDEST), colour }
+    }
+
+    /// Question and answer.
+    fn head(&self, findings: &Findings) -> Vec<String> {
+        let mut lines = self.wrapped(&format!("{}: {}", findings.study, findings.question), 0);
+        lines.truncate(SAID_LINES);
+        lines.push(String::new());
+        let mut answer = self.wrapped(&answer(findings), INDENT);
+        cut_off(&mut answer, ANSWER_LINES);
+        lines.extend(answer);
+        lines.push(String::new());
+        lines
+    }
+
+    /// The table with a row a variant: of two what changed stands in a row of its own.
+    fn sheet(&self, sheet: &Sheet) -> Vec<String> {
+        let compared = sheet.rows.iter().filter(|row| row.missing.is_none()).count();
+        let mut table = if compared <= 2 { of_two(sheet) } else { of_many(sheet) };
+        while total(&fitted(&table, self.width)) > self.width && table.columns.len() > 2 {
+            let kept: Vec<usize> = (0..table.columns.len() - 1).collect();
+            table = columns_of(&table, &kept);
+        }
+        let mut lines = self.table(&table);
+        for row in sheet.rows.iter().filter(|row| row.missing.is_some()) {
+            let why = row.missing.as_deref().unwrap_or_default();
+            let mut said = self.wrapped(&format!("{} {why}", row.name), INDENT);
+            cut_off(&mut said, 1);
+            lines.extend(said.iter().map(|line| self.toned(line, Tone::Unknown)));
+        }
+        lines
+    }
+
+    /// `who pays: ...` with what follows hanging below, at most so many lines.
+    fn said(&self, label: &str, text: &str, most: usize) -> Vec<String> {
+        let text = if label.is_empty() { text.to_owned() } else { format!("{label}: {text}") };
+        let mut lines = wrap(&plain(&text), self.width - INDENT * 2);
+        cut_off(&mut lines, most);
+        let indent = |at: usize| " ".repeat(if at == 0 { INDENT } else { INDENT * 2 });
+        lines.iter().enumerate().map(|(at, line)| indent(at) + line).collect()
+    }
+
+    /// As many of what weakens the result as three lines hold, the most important first.
+    fn weak(&self, findings: &Findings) -> Vec<String> {
+        let texts = first::weak(findings);
+        let fits = |count: usize| {
+            let left = texts.len() - count;
+            let more =
+                if left > 0 { format!("; {left} more in the report") } else { String::new() };
+            let lines = self.said("to know", &(texts[..count].join("; ") + &more), usize::MAX);
+            (lines.len() <= WEAK_LINES).then_some(lines)
+        };
+        match texts.as_slice() {
+            [] => vec![],
+            [first, ..] => (1..=texts.len())
+                .rev()
+                .find_map(fits)
+                .unwrap_or_else(|| self.said("to know", first, WEAK_LINES)),
+        }
+    }
+
+    /// How much was measured, and how to have more of what is in `run`.
+    fn where_to(&self, findings: &Findings, run: &str) -> Vec<String> {
+        let more = first::more_rounds(findings);
+        // What is to be typed stands on lines of its own, so that it can be marked with a mouse.
+        let extent = first::extent(findings);
+        let sharper = format!("toll run --resume {run} --rounds +{more}");
+        let one_line = format!("{extent}. Sharper: {sharper}");
+        let mut lines = if length(&one_line) + INDENT <= self.width {
+            vec![one_line]
+        } else {
+            vec![format!("{extent}. Sharper:"), format!("  {sharper}")]
+        };
+        lines.push(format!("report: {run}/report.html"));
+        lines.push(format!("all tables: toll report {run}"));
+        lines.iter().flat_map(|line| self.kept(&plain(line))).collect()
+    }
+
+    /// A line that is only broken where it does not fit.
+    fn kept(&self, line: &str) -> Vec<String> {
+        if length(line) + INDENT <= self.width {
+            return vec![format!("{}{line}", " ".repeat(INDENT))];
+        }
+        self.wrapped(line, INDENT)
+    }
+
     fn section(&self, section: &Section) -> Vec<String> {
         let title = plain(&section.title);
         let mut lines = vec![String::new(), title.clone(), "-".repeat(length(&title))];
@@ -103,6 +182,7 @@ impl Page {
             Piece::Heading(text) => [vec![String::new()], self.wrapped(text, 0)].concat(),
             Piece::Text(text) => self.wrapped(text, 0),
             Piece::List(entries) => entries.iter().flat_map(|e| self.entry(e)).collect(),
+            Piece::Fold(section) => self.section(section),
             Piece::Table(table) => split(table, self.width)
                 .iter()
                 .flat_map(|t| [vec![String::new()], self.table(t)].concat())
@@ -174,7 +254,7 @@ impl Page {
         let code = match tone {
             Tone::Worse => "31",
             Tone::Better => "32",
-            Tone::Unknown => "33",
+            Tone::Unknown => "90",
             Tone::Neutral | Tone::Same | Tone::Sum | Tone::Quiet => return text.into(),
         };
         if self.colour && !text.is_empty() {
@@ -239,6 +319,83 @@ fn columns_of(table: &Table, part: &[usize]) -> Table {
     table
 }
 
+/// `p50 ms`, `CPU µs/req`: on one line with what stands beside it, so no blank in it breaks.
+fn head_title(head: &Head) -> String {
+    let per_request = if head.brief == head.title { "" } else { "/req" };
+    format!("{}\u{a0}{}{per_request}", head.brief, head.unit)
+}
+
+/// Baseline, variant and what changed; a column a metric.
+fn of_two(sheet: &Sheet) -> Table {
+    let shown: Vec<usize> =
+        (0..sheet.columns.len()).filter(|at| !sheet.columns[*at].is_capacity).collect();
+    let heads = shown.iter().map(|at| {
+        let head = &sheet.columns[*at];
+        figures(head_title(head))
+    });
+    let columns = std::iter::once(words("")).chain(heads).collect();
+    let mut rows = Vec::new();
+    for row in sheet.rows.iter().filter(|row| row.missing.is_none()) {
+        let value = |at: &usize| {
+            row.cells[*at].as_ref().map_or_else(|| "–".into(), |figure| Cell::from(&figure.value))
+        };
+        rows.push(std::iter::once(Cell::from(&row.name)).chain(shown.iter().map(value)).collect());
+        let change =
+            |at: &usize| change_cell(row.cells[*at].as_ref().and_then(|f| f.change.as_ref()));
+        if !row.is_baseline {
+            let changes = shown.iter().map(change);
+            rows.push(std::iter::once("  change".into()).chain(changes).collect());
+        }
+    }
+    Table::new(columns, rows)
+}
+
+/// A row a variant: the first metric against the baseline and the step before, then what of the rest there is room for.
+fn of_many(sheet: &Sheet) -> Table {
+    let baseline = sheet.rows.iter().find(|row| row.is_baseline);
+    let vs = format!("vs\u{a0}{}", baseline.map_or("baseline", |row| row.name.as_str()));
+    let has_steps = !sheet.steps.is_empty();
+    let has_throughput = sheet.throughput.iter().any(Option::is_some);
+    let others: Vec<usize> =
+        (1..sheet.columns.len()).filter(|at| !sheet.columns[*at].is_capacity).collect();
+    let mut columns: Vec<Column> =
+        vec![words(""), figures(head_title(&sheet.columns[0])), figures(vs)];
+    columns.extend(has_steps.then(|| figures("vs\u{a0}step\u{a0}before")));
+    columns.extend(has_throughput.then(|| figures("throughput")));
+    columns.extend(others.iter().map(|at| figures(sheet.columns[*at].brief)));
+    let rows = sheet.rows.iter().enumerate().filter(|(_, row)| row.missing.is_none());
+    let row = |(at, row): (usize, &Row)| {
+        let change =
+            |of: usize| change_cell(row.cells[of].as_ref().and_then(|f| f.change.as_ref()));
+        let value = row.cells[0].as_ref().map_or_else(String::new, |f| f.value.clone());
+        let name =
+            if row.is_baseline { format!("{} (baseline)", row.name) } else { row.name.clone() };
+        let mut cells = vec![Cell::from(name), value.into(), change(0)];
+        cells.extend(has_steps.then(|| change_cell(sheet.steps[at].as_ref())));
+        cells.extend(has_throughput.then(|| change_cell(sheet.throughput[at].as_ref())));
+        cells.extend(others.iter().map(|of| change(*of)));
+        cells
+    };
+    let mut rows: Vec<Vec<Cell>> = rows.map(row).collect();
+    rows.truncate(MOST_ROWS);
+    Table::new(columns, rows)
+}
+
+fn change_cell(change: Option<&Change>) -> Cell {
+    change.map_or_else(Cell::default, |change| Cell::toned(with_half(change), change.tone))
+}
+
+/// At most so many lines; what is left out is marked.
+fn cut_off(lines: &mut Vec<String>, most: usize) {
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            let kept: String = last.chars().take(length(last).saturating_sub(3)).collect();
+            *last = format!("{}...", kept.trim_end());
+        }
+    }
+}
+
 fn length(text: &str) -> usize {
     text.chars().count()
 }
@@ -275,16 +432,16 @@ fn cut(word: &str, width: usize) -> Vec<String> {
 
 /// Signs that every terminal and locale shows; control characters, which could steer it, are taken out.
 fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            'µ' => 'u',
-            '−' | '–' => '-',
-            '×' => 'x',
-            '■' => '#',
-            '\u{2007}' | '\u{2008}' => '\u{a0}',
-            '\n' | '\t' => ' ',
-            c if c.is_control() => '?',
-            c => c,
-        })
-        .collect()
+    let sign = |c: char| match c {
+        'µ' => 'u',
+        '−' | '–' => '-',
+        '×' => 'x',
+        '■' => '#',
+        '…' => '~',
+        '\u{2007}' | '\u{2008}' => '\u{a0}',
+        '\n' | '\t' => ' ',
+        c if c.is_control() => '?',
+        c => c,
+    };
+    text.replace('±', "+-").chars().map(sign).collect()
 }

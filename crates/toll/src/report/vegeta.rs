@@ -23,7 +23,7 @@ pub(super) fn pieces(load: &LoadFindings) -> Vec<Piece> {
     let mut groups = vec![requests(&all), latencies(&all), bytes(&all), outcomes(&all)];
     groups.retain(|group| !group.rows.is_empty());
     vec![
-        Piece::Heading(format!("As vegeta sums up all valid trials: {}", load.name)),
+        Piece::Heading(format!("As vegeta sums up all slices that count: {}", load.name)),
         Piece::Table(Table { columns, groups }),
     ]
 }

@@ -1,15 +1,18 @@
-//! Puts findings into words: what a metric is called, what a verdict says.
+//! Puts findings into words: what a metric is called, what an interval and a verdict say.
 //! Decides nothing: the verdicts are the analysis's.
 
 use crate::analysis::findings::{Effect, Estimate, Findings, LoadFindings, Metric, Verdict, View};
 
-use super::figures::{Quantity, Scale};
+use super::figures::{Quantity, Scale, change, half_width};
 use super::table::{Cell, Tone};
 
-/// The load whose findings answer the study's question: at equal rate where there is one (METHOD.md rule 1).
+/// The load whose findings answer the study's question: that of the verdicts, else the first at equal rate
+/// (METHOD.md rule 1).
 pub(super) fn primary(findings: &Findings) -> Option<&LoadFindings> {
-    let equal_rate = findings.loads.iter().find(|l| l.view == View::EqualRate);
-    equal_rate.or(findings.loads.first())
+    let named = findings.headline_load.as_ref();
+    let named = named.and_then(|name| findings.loads.iter().find(|l| l.name == *name));
+    let equal_rate = || findings.loads.iter().find(|l| l.view == View::EqualRate);
+    named.or_else(equal_rate).or(findings.loads.first())
 }
 
 /// `At equal rate: same-rate`.
@@ -30,10 +33,24 @@ pub(super) fn metric_title(metric: Metric) -> &'static str {
         Metric::LatencyP99 => "p99 latency",
         Metric::LatencyMean => "mean latency",
         Metric::CpuPerRequest => "CPU per request",
-        Metric::ApplicationCpuPerRequest => "CPU per request of the application alone",
-        Metric::MeshCpuPerRequest => "CPU per request of the data plane",
+        Metric::ApplicationCpuPerRequest => "CPU per request, application",
+        Metric::MeshCpuPerRequest => "CPU per request, data plane",
         Metric::Throughput => "throughput",
-        Metric::Memory => "memory of application and data plane",
+        Metric::Memory => "memory",
+    }
+}
+
+/// `p50`: as short as it can be said, in a sentence or over a narrow column.
+pub(super) fn short_title(metric: Metric) -> &'static str {
+    match metric {
+        Metric::LatencyP50 => "p50",
+        Metric::LatencyP90 => "p90",
+        Metric::LatencyP95 => "p95",
+        Metric::LatencyP99 => "p99",
+        Metric::LatencyMean => "mean",
+        Metric::ApplicationCpuPerRequest => "application CPU",
+        Metric::MeshCpuPerRequest => "data plane CPU",
+        other => metric_title(other),
     }
 }
 
@@ -57,10 +74,31 @@ pub(super) fn range(low: &str, high: &str) -> String {
     format!("{low}\u{a0}to\u{a0}{high}")
 }
 
-/// Both ends of an interval; none when one block, or a number that does not exist, left it without.
+/// Both ends of an interval; none when one round, or a number that does not exist, left it without.
 pub(super) fn ends(estimate: Estimate) -> Option<(f64, f64)> {
-    let known = estimate.blocks > 1 && estimate.low.is_finite() && estimate.high.is_finite();
+    let known = estimate.rounds > 1 && estimate.low.is_finite() && estimate.high.is_finite();
     known.then_some((estimate.low, estimate.high))
+}
+
+/// Whether an interval leaves zero out.
+pub(super) fn outside_zero(estimate: Estimate) -> bool {
+    ends(estimate).is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+}
+
+/// `+7.1 % ±1.6`: a ratio as a change with half of its interval's width, where it has one.
+pub(super) fn change_in_words(ratio: Estimate) -> String {
+    let half = ends(ratio).map(|(low, high)| half_width(ratio.value, (high - low) / 2.0));
+    format!(
+        "{}{}",
+        change(ratio.value),
+        half.map_or_else(String::new, |half| format!("\u{a0}{half}"))
+    )
+}
+
+/// `−0.8 to +0.5 %`: the interval of a ratio as changes.
+pub(super) fn change_range(ratio: Estimate) -> String {
+    let Some((low, high)) = ends(ratio) else { return "no interval".into() };
+    range(change(low).trim_end_matches("\u{a0}%"), &change(high))
 }
 
 /// The scale in which a report shows `metric` under `load`, the same in tables, charts and sentences.
@@ -78,43 +116,51 @@ pub(super) fn difference_scale<'a>(
     scale.with_decimals_for(effects.into_iter().map(|e| size(e.difference)))
 }
 
-/// The verdict in words, with its bound or noise floor in the unit of `scale`.
-pub(super) fn verdict(effect: &Effect, scale: Scale) -> Cell {
+/// A scale in which the ends of an interval are two figures: 1,262 (1,260 to 1,265), where 1,260 (1,260 to 1,260) has
+/// none.
+pub(super) fn apart(scale: Scale, Estimate { low, high, .. }: Estimate) -> Scale {
+    // A hundred times the width has the digit of the width itself as its third.
+    let finer = || scale.with_decimals_for([(high - low) * 100.0]);
+    if low < high && scale.plain(low) == scale.plain(high) { finer() } else { scale }
+}
+
+/// The verdict in words; empty where none is given.
+pub(super) fn verdict(effect: &Effect) -> Cell {
     let text = match effect.verdict {
-        Verdict::Difference if effect.difference.value < 0.0 => "lower".into(),
-        Verdict::Difference => "higher".into(),
-        Verdict::NoDifference { bound } => {
-            format!("no difference larger than {}", scale.with_unit(bound))
+        None => String::new(),
+        Some(Verdict::Higher) => "higher".into(),
+        Some(Verdict::Lower) => "lower".into(),
+        Some(Verdict::NoDifference { bound }) => {
+            format!("no difference larger than {}", plain_share(bound))
         }
-        Verdict::CannotTell { floor, more_blocks } => {
-            format!("cannot tell{}{}", floor_aside(floor, scale), blocks_aside(more_blocks))
+        Some(Verdict::CannotTell { more_rounds: None }) => "cannot tell".into(),
+        Some(Verdict::CannotTell { more_rounds: Some(n) }) => {
+            format!("cannot tell; run {}", more(n))
         }
     };
     Cell::toned(text, tone(effect))
 }
 
-/// Whether the effect is a cost, a gain or neither.
+/// `5 %` for a bound of 0.05.
+pub(super) fn plain_share(share: f64) -> String {
+    change(1.0 + share).trim_start_matches('+').into()
+}
+
+/// Whether the effect is a cost, a gain or neither: by its verdict, else by its interval.
 pub(super) fn tone(effect: &Effect) -> Tone {
     let more_is_better = effect.metric == Metric::Throughput;
+    let clear = |higher: bool| if higher == more_is_better { Tone::Better } else { Tone::Worse };
     match effect.verdict {
-        Verdict::NoDifference { .. } => Tone::Same,
-        Verdict::CannotTell { .. } => Tone::Unknown,
-        Verdict::Difference if (effect.difference.value > 0.0) == more_is_better => Tone::Better,
-        Verdict::Difference => Tone::Worse,
+        Some(Verdict::NoDifference { .. }) => Tone::Same,
+        Some(Verdict::CannotTell { .. }) => Tone::Unknown,
+        Some(Verdict::Higher) => clear(true),
+        Some(Verdict::Lower) => clear(false),
+        None if outside_zero(effect.difference) => clear(effect.difference.value > 0.0),
+        None => Tone::Unknown,
     }
 }
 
-fn floor_aside(floor: f64, scale: Scale) -> String {
-    if !(floor.is_finite() && floor > 0.0) {
-        return String::new();
-    }
-    format!(": the noise floor is {}", scale.with_unit(floor))
-}
-
-pub(super) fn blocks_aside(more_blocks: Option<u32>) -> String {
-    more_blocks.map(|n| format!("; run {}", more(n))).unwrap_or_default()
-}
-
-pub(super) fn more(blocks: u32) -> String {
-    if blocks == 1 { "1 more block".into() } else { format!("{blocks} more blocks") }
+/// `1 more round`, `6 more rounds`.
+pub(super) fn more(rounds: u32) -> String {
+    if rounds == 1 { "1 more round".into() } else { format!("{rounds} more rounds") }
 }

@@ -13,33 +13,15 @@ use toll_load::{
 
 use super::{Ending, RunError, Session};
 use crate::event::RunEvent;
-use crate::plan::{self, BringUp, Choices, Plan};
+use crate::plan::Plan;
+pub use crate::plan::fixture::{STUDY, planned};
 use crate::store::{HostFacts, RunRecord, Store};
-use crate::study;
 
-/// Two variants, two blocks: with the baseline's second run, six trials.
-pub const STUDY: &str = "
-study: made-up
-question: What does a made-up mesh cost?
-app:
-  entry: server
-  services:
-    server: {port: 9000}
-variants:
-  bare: {}
-  mesh: {sidecar: {proxy: envoy}}
-baseline: bare
-loads:
-  steady: {open: {rate: 100/s}, duration: 10s}
-blocks: 2
-idle: 0s
-";
-
-/// Latency in every warm-up, microseconds: so far off that it shows wherever it is mixed in.
-const WARM_UP_LATENCY_US: u64 = 999_999;
+/// Latency in every guard, microseconds: so far off that it shows wherever it is mixed in.
+const GUARD_LATENCY_US: u64 = 999_999;
 
 /// Requests a second in every closed loop.
-const CLOSED_PER_S: f64 = 1000.0;
+pub const CLOSED_PER_S: f64 = 1000.0;
 
 /// A run's directory, in which the plan can be run, interrupted and run again.
 pub struct Flow {
@@ -95,8 +77,9 @@ impl Flow {
                 interrupt.store(true, Ordering::Relaxed);
             }
         };
-        let (plan, store) = (&self.plan, &self.store);
-        let ending = Session { plan, lab, store, interrupt: &interrupt, watch: &mut watch }.run();
+        let (plan, store, interrupt) = (&self.plan, &self.store, &interrupt);
+        let (watch, is_sharp) = (&mut watch, &mut || true);
+        let ending = Session { plan, lab, store, interrupt, watch, is_sharp }.run();
         Ran { ending, events }
     }
 
@@ -104,21 +87,6 @@ impl Flow {
     pub fn stored(&self) -> RunRecord {
         self.store.read().unwrap()
     }
-}
-
-/// The plan of `study`.
-pub fn planned(study: &str) -> Plan {
-    let (study, _) = study::read("made-up.yaml", study, &|_| None).unwrap();
-    plan::resolve(&study, &Choices::default(), vec![]).unwrap()
-}
-
-/// The same, but the loads of each arm in a block follow each other and share what comes up.
-pub fn shared(study: &str) -> Plan {
-    let mut plan = planned(study);
-    plan.bring_up = BringUp::Block;
-    plan.trials.sort_by_key(|trial| (trial.block, trial.arm.clone()));
-    (1..).zip(&mut plan.trials).for_each(|(index, trial)| trial.index = index);
-    plan
 }
 
 /// What has been asked of the lab.
@@ -205,12 +173,12 @@ pub fn completing_at_most(
 
 /// All that an engine says on the way to `report`, and what the deployment uses meanwhile.
 pub fn reporting(deployment: &Deployment, report: LoadReport) -> FakeLoadScript {
-    let done = report.measure.done;
+    let answered = report.warm_up.done + report.measure.done;
     let phase = |phase| LoadEvent::Phase { phase, at_ns: 0 };
     let report = LoadEvent::Report { report: Box::new(report) };
     let events = [phase(Phase::WarmUp), phase(Phase::Measure), phase(Phase::Drain), report];
-    // The lab's counters rise evenly with the lines that were read: one of four is the measured phase.
-    let whole_ns = |us_per_request| us_per_request * 1000 * done * events.len() as u64;
+    // Counters enclose the whole slice, its guard included.
+    let whole_ns = |us_per_request| us_per_request * 1000 * answered;
     let used = |role, us_per_request| {
         (Component { role, pod: "server".into() }, whole_ns(us_per_request), 10_000_000)
     };
@@ -230,7 +198,7 @@ pub fn saying(events: &[LoadEvent]) -> FakeLoadScript {
 
 /// A report about `measure` that no check objects to.
 pub fn report(measure: PhaseReport) -> LoadReport {
-    let warm_up = phase(10, 10.0, WARM_UP_LATENCY_US);
+    let warm_up = phase(10, 10.0, GUARD_LATENCY_US);
     let statuses = [&warm_up, &measure].into_iter().flat_map(|phase| &phase.statuses);
     let succeeded = statuses.filter(|(status, _)| **status < 300).map(|(_, count)| count).sum();
     LoadReport {

@@ -1,4 +1,4 @@
-//! Drives one load in a running environment, listens to what the engine says, and reads its report.
+//! Has an arm's engine carry one load, listens to what it says, and reads its report.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -7,26 +7,19 @@ use toll_lab::{Asked, ENTRY_NAME, Environment, NextLine, Traffic};
 use toll_load::{LoadEvent, LoadPlan, LoadReport, Tls};
 
 use super::RunError;
+use super::arm::Stand;
 use crate::plan::PlannedLoad;
 
-/// How often counters are sampled under load where that costs little: fast enough for a memory curve of a
-/// three-second trial.
-const TICK: Duration = Duration::from_millis(250);
-
-/// The longest time between two samples, however many components there are.
-const LONGEST_TICK: Duration = Duration::from_secs(1);
-
-/// The time from the begin of one sample, which took so long, to the next: sampling takes less than one hundredth
-/// of the time.
-fn tick_after(took: Duration) -> Duration {
-    (took * 100).clamp(TICK, LONGEST_TICK)
-}
+/// How often it is looked whether the user wants to leave.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often counters are sampled under load, for a curve of memory; more would be the harness's own noise.
+const TICK: Duration = Duration::from_secs(1);
 
 /// Why a load gave no report.
 pub enum Stopped {
     /// The run was interrupted.
     Interrupted,
-    /// A component or the load engine broke: the trial cannot count.
+    /// A component or the load engine broke: the arm cannot count.
     Broken(String),
     /// Nothing more can be measured.
     Fatal(RunError),
@@ -38,58 +31,62 @@ impl<E: Into<RunError>> From<E> for Stopped {
     }
 }
 
-/// What was heard while the load ran.
-pub enum Heard {
-    /// The engine said so.
-    Event(LoadEvent),
-    /// Time for a sample.
-    Tick,
-}
-
-/// Runs `plan` to its end, over TLS as the entry shows itself. `hear` is told of every event but the report, and of every tick.
+/// Runs `plan` to its end, when the last request is answered; over TLS as the entry shows itself. `tick` is called once
+/// a second.
 ///
 /// # Errors
-/// When the run is interrupted, a component ends by itself, or `hear` fails.
+/// When the run is interrupted, or a component of the arm ends by itself.
 pub fn drive(
-    environment: &mut Environment,
+    stand: &mut Stand,
     plan: &LoadPlan,
     interrupt: &AtomicBool,
-    hear: &mut dyn FnMut(&mut Environment, Heard) -> Result<(), RunError>,
+    tick: &mut dyn FnMut(&mut Environment),
 ) -> Result<LoadReport, Stopped> {
-    let plan = trusting(plan, environment.entry_ca());
+    if let Some(crash) = stand.environment.crashed() {
+        return Err(Stopped::Broken(crash.to_string()));
+    }
+    let plan = trusting(plan, stand.environment.entry_ca());
     let json = serde_json::to_vec(&plan).expect("a load plan is plain data");
-    let mut load = environment.start_load(&json).map_err(RunError::from)?;
+    stand.engine.send(&json)?;
     let mut next_tick = Instant::now() + TICK;
     loop {
         if interrupt.load(Ordering::Relaxed) {
-            load.kill();
             return Err(Stopped::Interrupted);
         }
-        match load.next_line(next_tick.saturating_duration_since(Instant::now())) {
-            NextLine::Quiet => {}
-            NextLine::Ended(how) => {
-                let how =
-                    how.map_or_else(|error| error.to_string(), |()| "without a report".into());
-                return Err(Stopped::Broken(format!("the load engine ended early: {how}")));
+        match stand.engine.next_line(LOOK.min(next_tick.saturating_duration_since(Instant::now())))
+        {
+            NextLine::Quiet => {
+                if let Some(crash) = stand.environment.crashed() {
+                    return Err(Stopped::Broken(crash.to_string()));
+                }
             }
+            NextLine::Ended(how) => return Err(Stopped::Broken(early_end(how))),
             NextLine::Line(line) => match understand(&line)? {
-                LoadEvent::Report { report } => return Ok(*report),
+                LoadEvent::Report { report } => return unless_crashed(stand, *report),
                 LoadEvent::Failed { message, help } => {
                     return Err(Stopped::Broken(with_help(message, help)));
                 }
-                event => hear(environment, Heard::Event(event))?,
+                LoadEvent::Phase { .. } | LoadEvent::Progress { .. } => {}
             },
         }
-        let now = Instant::now();
-        if now >= next_tick {
-            hear(environment, Heard::Tick)?;
-            next_tick += tick_after(now.elapsed());
-        }
-        if let Some(crash) = environment.crashed() {
-            load.kill();
-            return Err(Stopped::Broken(crash.to_string()));
+        if Instant::now() >= next_tick {
+            tick(&mut stand.environment);
+            next_tick = Instant::now() + TICK;
         }
     }
+}
+
+/// A component that has crashed explains whatever failed.
+fn unless_crashed(stand: &mut Stand, report: LoadReport) -> Result<LoadReport, Stopped> {
+    match stand.environment.crashed() {
+        Some(crash) => Err(Stopped::Broken(crash.to_string())),
+        None => Ok(report),
+    }
+}
+
+fn early_end(how: Result<(), toll_lab::LabError>) -> String {
+    let how = how.map_or_else(|error| error.to_string(), |()| "without a report".into());
+    format!("the load engine ended early: {how}")
 }
 
 /// Every load of a run trusts the entry's own authority and no other, and verifies.
@@ -115,21 +112,18 @@ fn with_help(message: String, help: Option<String>) -> String {
     }
 }
 
-/// What the load sent in all its phases: the path and the database behind it know of none.
+/// What a load sent in all its phases: the path and the database behind it know of none.
 ///
 /// A request that timed out or failed is not acknowledged, whatever became of it.
 pub fn traffic(load: &PlannedLoad, report: &LoadReport) -> Traffic {
-    let mut traffic = Traffic {
-        requests: report.sent_in_all_phases,
-        spans: load.spans.clone(),
-        ..Traffic::default()
-    };
+    let mut traffic = Traffic { requests: report.sent_in_all_phases, ..Traffic::default() };
     for ((_, request), told) in load.kinds().into_iter().zip(&report.targets) {
         let asked = Asked {
             method: request.method.clone(),
             path: request.path.clone(),
             requests: told.sent,
             acknowledged: told.succeeded,
+            spans: load.spans.clone(),
         };
         if request.writes() {
             traffic.writes += asked.requests;
@@ -138,6 +132,25 @@ pub fn traffic(load: &PlannedLoad, report: &LoadReport) -> Traffic {
         traffic.asked.push(asked);
     }
     traffic
+}
+
+/// Adds what another load sent; what asks the same and leaves the same spans is one kind.
+pub fn add(sum: &mut Traffic, further: Traffic) {
+    sum.requests += further.requests;
+    sum.writes += further.writes;
+    sum.acknowledged += further.acknowledged;
+    for more in further.asked {
+        let same = |asked: &&mut Asked| {
+            (&asked.method, &asked.path, &asked.spans) == (&more.method, &more.path, &more.spans)
+        };
+        match sum.asked.iter_mut().find(same) {
+            Some(asked) => {
+                asked.requests += more.requests;
+                asked.acknowledged += more.acknowledged;
+            }
+            None => sum.asked.push(more),
+        }
+    }
 }
 
 /// Requests completed per second of the measured phase.
@@ -153,12 +166,6 @@ pub fn answered_well(report: &LoadReport) -> u64 {
     well.map(|(_, count)| count).sum()
 }
 
-/// Requests of the measured phase that were answered with an error, or not at all.
-pub fn failures(report: &LoadReport) -> u64 {
-    let refused = report.measure.statuses.iter().filter(|(status, _)| **status >= 400);
-    report.measure.errors.values().sum::<u64>() + refused.map(|(_, count)| count).sum::<u64>()
-}
-
 /// How requests of the measured phase failed, kind by kind.
 pub fn failures_in_words(report: &LoadReport) -> String {
     let measured = &report.measure;
@@ -167,16 +174,4 @@ pub fn failures_in_words(report: &LoadReport) -> String {
     let statuses = refused.map(|(status, count)| format!("{count} x status {status}"));
     let all: Vec<String> = errors.chain(statuses).collect();
     if all.is_empty() { "nothing was answered".into() } else { all.join(", ") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn samples_of_many_components_are_taken_less_often_but_once_a_second() {
-        let ms = Duration::from_millis;
-        let ticks = [0, 2, 4, 9, 50].map(|took| tick_after(ms(took)));
-        assert_eq!(ticks, [ms(250), ms(250), ms(400), ms(900), ms(1000)]);
-    }
 }

@@ -1,10 +1,8 @@
-//! What the machine is, and how fast it is just now.
+//! What the machine is.
 
 use std::fs;
-use std::hint::black_box;
 use std::path::Path;
 use std::thread::available_parallelism;
-use std::time::Instant;
 
 use ring::digest::{SHA256, digest};
 use toll_lab::parts::Part;
@@ -13,32 +11,9 @@ use toll_lab::{Lab, LabError};
 use crate::plan::Plan;
 use crate::store::HostFacts;
 
-/// Iterations of the calibration loop: a few milliseconds on current machines.
-const ITERATIONS: u64 = 2_000_000;
-/// The fastest of this many rounds counts, so that one preemption does not.
-const ROUNDS: usize = 3;
-
 /// Cores that toll may use.
 pub fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
-}
-
-/// Time of a fixed loop, nanoseconds: longer when the machine is slower than at other times of the run.
-pub fn calibrate() -> u64 {
-    (0..ROUNDS).map(|_| spin_ns()).min().unwrap_or(0)
-}
-
-fn spin_ns() -> u64 {
-    let began = Instant::now();
-    let mut x = 0x9e37_79b9_7f4a_7c15_u64;
-    for _ in 0..ITERATIONS {
-        // xorshift64 (Marsaglia 2003): a chain of dependent operations that no compiler shortens.
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-    }
-    black_box(x);
-    u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The machine, the parts by their labels, the lab, and how it starts the plan's programs, for the report's
@@ -127,15 +102,4 @@ fn field(path: &str, name: &str) -> Option<String> {
     let line =
         text.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
     line.split_once(':').map(|(_, value)| value.trim().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_calibration_loop_is_not_optimised_away() {
-        // Two million dependent steps take at least a tenth of a nanosecond each on any machine.
-        assert!(calibrate() > 200_000);
-    }
 }

@@ -3,26 +3,24 @@
 //! A seed decides the random part of what a load writes. Two loads of one seed on one environment would write the
 //! same rows, and the proof would take the second ones for doubled.
 
-use crate::plan::{Plan, PlannedTrial};
+use crate::plan::{Plan, PlannedSlice};
 
-/// Apart by more than a run has blocks, slices or tries.
+/// Apart by more than a run has rounds times cycles, or slices of settling.
 const KIND: u64 = 1 << 32;
+/// Apart by more than a round has cycles, there and back.
+const ROUND: u64 = 1 << 12;
 
-/// Both arms of a pair see the same arrivals: it follows block and load, not the trial.
-pub fn of_trial(plan: &Plan, trial: &PlannedTrial) -> u64 {
-    let load = plan.loads.iter().position(|load| load.name == trial.load);
-    let load = load.expect("every trial of a plan names one of its loads") as u64;
-    plan.seed.wrapping_add(load * KIND).wrapping_add(trial.block as u64)
+/// All arms of a cycle see the same arrivals: it follows round, cycle and load, not the arm.
+pub fn of_slice(plan: &Plan, round: usize, slice: &PlannedSlice) -> u64 {
+    let load = plan.loads.iter().position(|load| load.name == slice.load);
+    let load = load.expect("every slice of a plan names one of its loads") as u64;
+    let number = round as u64 * ROUND + slice.cycle as u64 * 2 + u64::from(slice.back);
+    plan.seed.wrapping_add((load + 1) * KIND).wrapping_add(number)
 }
 
-/// Of a slice of a discarded run.
-pub fn of_slice(plan: &Plan, number: u64) -> u64 {
+/// Of a slice of settling, or of one that measures the capacity.
+pub fn of_settling(plan: &Plan, number: u64) -> u64 {
     (!plan.seed).wrapping_sub(number)
-}
-
-/// Of a try in the search for a knee.
-pub fn of_try(plan: &Plan, number: u64) -> u64 {
-    (!plan.seed).wrapping_sub(KIND).wrapping_sub(number)
 }
 
 #[cfg(test)]
@@ -34,23 +32,23 @@ mod tests {
 
     #[test]
     fn no_two_loads_that_one_environment_bears_have_the_same_seed() {
-        let second =
-            "  steady: {open: {rate: 100/s}, duration: 10s}\n  harder: {open: {rate: 200/s}";
+        let second = "  steady: {open: {rate: 100/s}}\n  harder: {open: {rate: 200/s}";
         let plan = planned(&STUDY.replace("  steady: {open: {rate: 100/s}", second));
-        let of_arm = plan.trials.iter().filter(|t| t.arm == plan.trials[0].arm);
-        let trials: Vec<u64> = of_arm.map(|trial| of_trial(&plan, trial)).collect();
-        let others = (0..100).flat_map(|n| [of_slice(&plan, n), of_try(&plan, n)]);
-        let all: Vec<u64> = trials.iter().copied().chain(others).collect();
-        assert!(trials.len() >= 4, "{trials:?}");
+        let slices = plan.slices(1, 0);
+        let of_arm = slices.iter().filter(|slice| slice.arm == plan.arms[0]);
+        let slices: Vec<u64> = of_arm.map(|slice| of_slice(&plan, 1, slice)).collect();
+        let settling = (0..100).map(|n| of_settling(&plan, n));
+        let all: Vec<u64> = slices.iter().copied().chain(settling).collect();
+        assert!(slices.len() >= 4, "{slices:?}");
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
     }
 
     #[test]
-    fn the_arms_of_a_pair_have_the_same_seed() {
+    fn the_arms_of_a_cycle_have_the_same_seed() {
         let plan = planned(STUDY);
-        let first = &plan.trials[0];
-        let pair = plan.trials.iter().filter(|t| t.block == first.block && t.load == first.load);
-        let seeds: BTreeSet<u64> = pair.map(|trial| of_trial(&plan, trial)).collect();
-        assert_eq!(seeds.len(), 1);
+        let slices = plan.slices(1, 0);
+        let first = slices.iter().filter(|slice| slice.cycle == 1 && !slice.back);
+        let seeds: BTreeSet<u64> = first.map(|slice| of_slice(&plan, 1, slice)).collect();
+        assert_eq!(seeds.len(), plan.loads.len());
     }
 }

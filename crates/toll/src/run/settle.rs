@@ -1,5 +1,5 @@
-//! Runs the discarded load that brings fresh services to their steady state: slice after slice in a closed loop,
-//! until throughput and CPU per request are stable, or for as long as the plan allows.
+//! The discarded load that brings fresh services to their steady state: slices in a closed loop round the arms, until the
+//! throughput and the CPU per request of each are stable, or for as long as the plan allows.
 //!
 //! A virtual machine compiles while it serves: what it costs in its first seconds says nothing of what it costs
 //! later (Georges, Buytaert and Eeckhout, "Statistically rigorous Java performance evaluation", OOPSLA 2007).
@@ -8,12 +8,13 @@
 
 use std::time::{Duration, Instant};
 
-use toll_lab::{Environment, Reading, Role, Sample};
-use toll_load::{LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, Stop, Target};
+use toll_lab::{Reading, Role, Sample};
+use toll_load::{LoadModel, LoadPlan, LoadReport, Stop, Target};
 
-use super::load::{Heard, Stopped, answered_well, drive, failures_in_words, throughput};
+use super::arm::Stand;
+use super::load::{Stopped, answered_well, drive, failures_in_words, throughput};
 use super::{RunError, Session, seeds};
-use crate::event::RunEvent;
+use crate::event::{RunEvent, Stage};
 use crate::plan::{Plan, PlannedSettle};
 use crate::store::{SettleRecord, SettleSlice};
 use crate::study::Settle;
@@ -32,53 +33,93 @@ const QUIET_LOOKS: u32 = 4;
 /// A service that has just started may take its time for the first requests.
 const TIMEOUT_MS: u64 = 10_000;
 
-/// Settles fresh services, when the plan wants it. `None` when it does not.
+/// Settles the arms of a round, slice by slice in turn: what compiles in one goes on while another is asked.
 ///
 /// # Errors
-/// When the run is interrupted, a component breaks, or a slice passes without one good answer.
-pub fn settle(
-    session: &mut Session<'_>,
-    environment: &mut Environment,
-) -> Result<Option<SettleRecord>, Stopped> {
-    let Some(settle) = session.plan.settle else { return Ok(None) };
-    session.stage("settle")?;
-    let url = environment.entry_url();
-    let mut slices: Vec<SettleSlice> = Vec::new();
-    let mut began_ns = None;
-    let mut stable = false;
-    while !stable && is_time_left(&settle, &slices) {
-        let plan = slice_plan(session.plan, &settle, &url, slices.len() as u64);
-        let (report, ends) = one_slice(session, environment, &plan)?;
-        let began_ns = *began_ns.get_or_insert(ends.begin.at_ns);
-        let slice = slice(&report, &ends, began_ns);
-        session.emit(&settling(&slice))?;
-        slices.push(slice);
-        stable = is_stable(&slices);
+/// When the run is interrupted, or an arm gives not one good answer in the first round: the others would not be better.
+pub fn settle(session: &mut Session<'_>, arms: &mut [Stand], round: usize) -> Result<(), Stopped> {
+    session.stage(Stage::Settle, None)?;
+    let settle = session.plan.settle;
+    let began = Instant::now();
+    for number in 0..most_slices(&settle) {
+        for stand in arms.iter_mut().filter(|stand| stand.is_sound()) {
+            let settled = one(session, stand, number, (round, began));
+            stand.unless_broken(session, settled)?;
+        }
+        // All bear as many: an arm that stopped at its own first stable look would be less warm than the others.
+        if arms.iter().all(is_settled) {
+            break;
+        }
     }
-    let rest_s = rest(session, environment, settle.rest_s)?;
-    Ok(Some(SettleRecord { slices, stable, rest_s }))
+    rest(session, arms, settle.rest_s)
 }
 
-/// Sends nothing until the services are quiet, and tells how long that took, seconds. Under load a compiler gets
-/// the cores last; what it has put by it would do in the first trials, at the expense of their requests.
-fn rest(
+/// As many slices as fit, and as many as can be judged in any case.
+fn most_slices(settle: &PlannedSettle) -> u64 {
+    ((settle.max_s / settle.slice_s) as u64).max(u64::from(Settle::SLICES))
+}
+
+/// Whether nothing is left to settle: stable, or broken.
+fn is_settled(stand: &Stand) -> bool {
+    !stand.is_sound() || stand.file.settled.as_ref().is_some_and(|settled| settled.stable)
+}
+
+fn one(
     session: &mut Session<'_>,
-    environment: &mut Environment,
-    most_s: f64,
-) -> Result<f64, Stopped> {
+    stand: &mut Stand,
+    number: u64,
+    (round, began): (usize, Instant),
+) -> Result<(), Stopped> {
+    let plan = slice_plan(session.plan, &stand.environment.entry_url(), number);
+    let begin = stand.environment.sample_in_passing();
+    let report = drive(stand, &plan, session.interrupt, &mut |_| ())?;
+    let end = stand.environment.sample_in_passing();
+    if answered_well(&report) == 0 {
+        return Err(nothing_answered(stand, &report, round));
+    }
+    let slice = slice(&report, [&begin, &end], began.elapsed().as_secs_f64());
+    session.emit(&settling(&stand.arm.label(), &slice))?;
+    let none = SettleRecord { slices: vec![], stable: false, rest_s: 0.0 };
+    let settled = stand.file.settled.get_or_insert(none);
+    settled.slices.push(slice);
+    settled.stable = is_stable(&settled.slices);
+    Ok(())
+}
+
+/// In the first round that is no arm's own affair: the study asks for what is not there.
+fn nothing_answered(stand: &Stand, report: &LoadReport, round: usize) -> Stopped {
+    let reason = failures_in_words(report);
+    match round {
+        1 => RunError::NothingAnswered { arm: stand.arm.label(), reason }.into(),
+        _ => Stopped::Broken(format!("not one request was answered well: {reason}")),
+    }
+}
+
+/// Sends nothing until the services of all arms are quiet, at most so long, seconds. Under load a compiler gets
+/// the cores last; what it has put by it would do in the first slices, at the expense of their requests.
+fn rest(session: &mut Session<'_>, arms: &mut [Stand], most_s: f64) -> Result<(), Stopped> {
     let began = Instant::now();
     let mut quiet = 0;
-    let mut before = environment.sample_in_passing();
+    let mut before = samples(arms);
     while quiet < QUIET_LOOKS && began.elapsed().as_secs_f64() < most_s {
         if session.interrupted() {
             return Err(Stopped::Interrupted);
         }
         std::thread::sleep(LOOK_EVERY);
-        let now = environment.sample_in_passing();
-        quiet = if is_quiet(&before, &now) { quiet + 1 } else { 0 };
+        let now = samples(arms);
+        let all_quiet = before.iter().zip(&now).all(|(before, now)| is_quiet(before, now));
+        quiet = if all_quiet { quiet + 1 } else { 0 };
         before = now;
     }
-    Ok(began.elapsed().as_secs_f64())
+    let rest_s = if most_s > 0.0 { began.elapsed().as_secs_f64() } else { 0.0 };
+    for settled in arms.iter_mut().filter_map(|stand| stand.file.settled.as_mut()) {
+        settled.rest_s = rest_s;
+    }
+    Ok(())
+}
+
+fn samples(arms: &mut [Stand]) -> Vec<Sample> {
+    arms.iter_mut().map(|stand| stand.environment.sample_in_passing()).collect()
 }
 
 /// What cannot be read is not known to be quiet.
@@ -88,23 +129,18 @@ fn is_quiet(before: &Sample, now: &Sample) -> bool {
     used_ns.is_some_and(|used_ns| used_ns as f64 <= passed_ns * QUIET)
 }
 
-/// The counters at the ends of a slice.
-struct Ends {
-    begin: Sample,
-    end: Sample,
-}
-
 /// The requests of all loads in turn: code that compiles for the first one's alone is compiled anew when the next
-/// asks for something else, in the middle of its trial.
-fn slice_plan(plan: &Plan, settle: &PlannedSettle, url: &str, number: u64) -> LoadPlan {
+/// asks for something else, in the middle of its slices.
+fn slice_plan(plan: &Plan, url: &str, number: u64) -> LoadPlan {
+    let settle = plan.settle;
     let stop = Stop::AfterSeconds(settle.slice_s);
     let targets: Vec<Target> =
         plan.loads.iter().flat_map(|load| of_equal_share(load.targets(url))).collect();
-    let first = targets.first().expect("a plan with trials has a load").clone();
+    let first = targets.first().expect("a plan has a load").clone();
     LoadPlan {
         targets,
         timeout_ms: TIMEOUT_MS,
-        seed: seeds::of_slice(plan, number),
+        seed: seeds::of_settling(plan, number),
         ..LoadPlan::new(first, LoadModel::closed(settle.connections), stop)
     }
 }
@@ -119,52 +155,14 @@ fn of_equal_share(mut targets: Vec<Target>) -> Vec<Target> {
     targets
 }
 
-/// Whether another slice ends in time: between slices the engine starts again, which takes its time as well. As many
-/// as can be judged are run in any case.
-fn is_time_left(settle: &PlannedSettle, slices: &[SettleSlice]) -> bool {
-    if slices.len() < 2 * WINDOW {
-        return true;
-    }
-    let over_s = slices.last().map_or(0.0, |slice| slice.at_s);
-    let each_s = over_s / slices.len().max(1) as f64;
-    over_s + each_s.max(settle.slice_s) <= settle.max_s
-}
-
-fn one_slice(
-    session: &mut Session<'_>,
-    environment: &mut Environment,
-    plan: &LoadPlan,
-) -> Result<(LoadReport, Ends), Stopped> {
-    let (mut begin, mut end) = (None, None);
-    let report = drive(environment, plan, session.interrupt, &mut |environment, heard| {
-        match heard {
-            Heard::Event(LoadEvent::Phase { phase: Phase::Measure, .. }) => {
-                begin = Some(environment.sample());
-            }
-            Heard::Event(LoadEvent::Phase { phase: Phase::Drain, .. }) => {
-                end = Some(environment.sample());
-            }
-            Heard::Event(_) | Heard::Tick => {}
-        }
-        Ok::<(), RunError>(())
-    })?;
-    if answered_well(&report) == 0 {
-        let failed = failures_in_words(&report);
-        return Err(Stopped::Broken(format!("no request was answered well in settling: {failed}")));
-    }
-    match (begin, end) {
-        (Some(begin), Some(end)) => Ok((report, Ends { begin, end })),
-        _ => Err(Stopped::Broken("the load engine reported a phase that it never told".into())),
-    }
-}
-
-fn slice(report: &LoadReport, ends: &Ends, began_ns: u64) -> SettleSlice {
-    let completed = report.measure.completed;
-    let cpu_ns = cpu_ns(&ends.end).zip(cpu_ns(&ends.begin));
+/// `ends` are the counters before the first request and after the last answer, so all requests are counted.
+fn slice(report: &LoadReport, ends: [&Sample; 2], at_s: f64) -> SettleSlice {
+    let completed = report.warm_up.done + report.measure.done;
+    let cpu_ns = cpu_ns(ends[1]).zip(cpu_ns(ends[0]));
     let per_request =
         |(end, begin): (u64, u64)| end.saturating_sub(begin) as f64 / completed as f64 / 1e3;
     SettleSlice {
-        at_s: ends.end.at_ns.saturating_sub(began_ns) as f64 / 1e9,
+        at_s,
         throughput_per_s: throughput(report),
         cpu_per_request_us: cpu_ns.filter(|_| completed > 0).map(per_request),
         p50_us: report.measure.latency.quantile_us(0.5),
@@ -172,7 +170,7 @@ fn slice(report: &LoadReport, ends: &Ends, began_ns: u64) -> SettleSlice {
 }
 
 /// CPU time of all that is measured; `None` when a counter could not be read.
-fn cpu_ns(sample: &Sample) -> Option<u64> {
+pub fn cpu_ns(sample: &Sample) -> Option<u64> {
     let is_measured = |role| !matches!(role, Role::Collector | Role::LoadGenerator | Role::Harness);
     let measured = sample.components.iter().filter(|c| is_measured(c.component.role));
     measured
@@ -191,8 +189,9 @@ fn is_stable(slices: &[SettleSlice]) -> bool {
         && is_settled(&series(|slice| slice.cpu_per_request_us.unwrap_or(f64::NAN)))
 }
 
-fn settling(slice: &SettleSlice) -> RunEvent {
+fn settling(arm: &str, slice: &SettleSlice) -> RunEvent {
     RunEvent::Settling {
+        arm: arm.into(),
         at_s: slice.at_s,
         throughput_per_s: slice.throughput_per_s,
         cpu_per_request_us: slice.cpu_per_request_us,

@@ -1,4 +1,4 @@
-//! A plan is run and stored: in order, once, and whatever a trial or the user does meanwhile.
+//! A plan is run and stored: in order, once, and whatever an arm or the user does meanwhile.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
@@ -10,62 +10,73 @@ use toll_load::{
 };
 
 use super::fixture::{
-    Flow, Ran, STUDY, calls, claim, completing_at_most, lab, lab_with_claims, phase, planned,
-    report, reporting, saying, sound,
+    CLOSED_PER_S, Flow, Ran, STUDY, calls, claim, crashing_in, lab, lab_with_claims, phase,
+    planned, report, reporting, saying, sound,
 };
 use super::*;
-use crate::plan::{PlannedSettle, VariantState};
-use crate::store::{Mark, TrialRecord};
+use crate::plan::{PlannedExtent, VariantState};
+use crate::store::{ArmRecord, SliceRecord};
 
-/// Six trials at half of what the slowest variant carries.
-fn study_of_the_knee() -> String {
-    STUDY.replace("100/s", "50% of knee")
+/// At half of what the slowest variant carries.
+fn study_of_the_capacity() -> String {
+    STUDY.replace("100/s", "50% of capacity")
 }
 
 impl Flow {
-    /// The indices of the trials that were measured, and why each does not count.
-    fn verdicts(&self) -> Vec<(usize, Vec<String>)> {
-        let verdict = |trial: TrialRecord| (trial.trial.index, trial.verdict.invalid);
-        self.stored().trials.into_iter().map(verdict).collect()
+    /// Every arm of every round.
+    fn arms(&self) -> Vec<ArmRecord> {
+        self.stored().rounds.into_iter().flat_map(|round| round.arms).collect()
+    }
+
+    fn slices(&self) -> Vec<SliceRecord> {
+        self.arms().into_iter().flat_map(|arm| arm.slices).collect()
+    }
+
+    /// Arms of which nothing counts, and why.
+    fn invalid_arms(&self) -> Vec<(String, Vec<String>)> {
+        let arms = self.arms().into_iter().filter(|arm| !arm.file.invalid.is_empty());
+        arms.map(|arm| (arm.arm.label(), arm.file.invalid)).collect()
     }
 }
 
 impl Ran {
-    /// Indices of the trials that began, in order.
+    /// Numbers of the rounds that began, in order.
     fn began(&self) -> Vec<usize> {
-        let index = |event: &RunEvent| match event {
-            RunEvent::TrialStarted { index, .. } => Some(*index),
+        let number = |event: &RunEvent| match event {
+            RunEvent::RoundStarted { round, .. } => Some(*round),
             _ => None,
         };
-        self.events.iter().filter_map(index).collect()
+        self.events.iter().filter_map(number).collect()
     }
 
-    fn position(&self, wanted: impl Fn(&RunEvent) -> bool) -> Option<usize> {
-        self.events.iter().position(wanted)
+    fn count(&self, wanted: impl Fn(&RunEvent) -> bool) -> usize {
+        self.events.iter().filter(|event| wanted(event)).count()
     }
 }
 
-/// Whether trial `index` has just begun to measure.
-fn measures(index: usize) -> impl Fn(&[RunEvent]) -> bool {
+/// Whether a slice of round `round` has just ended.
+fn measures(round: usize) -> impl Fn(&[RunEvent]) -> bool {
     move |events| {
         let began = events.iter().rev().find_map(|event| match event {
-            RunEvent::TrialStarted { index, .. } => Some(*index),
+            RunEvent::RoundStarted { round, .. } => Some(*round),
             _ => None,
         });
-        let stage = events.last();
-        began == Some(index)
-            && matches!(stage, Some(RunEvent::Stage { stage }) if stage == "measure")
+        began == Some(round) && matches!(events.last(), Some(RunEvent::SliceEnded { .. }))
     }
 }
 
-/// A lab in which trial `odd_one`, from 1, goes as `odd` says and all others are sound.
+fn settles(plan: &LoadPlan) -> bool {
+    plan.model == LoadModel::closed(4)
+}
+
+/// A lab in which slice `odd_one`, from 1, goes as `odd` says and all others are sound.
 fn lab_where_one_goes_otherwise(
     odd_one: usize,
     odd: impl Fn(&Deployment, &LoadPlan) -> FakeLoadScript + Send + Sync + 'static,
 ) -> Lab {
-    let loads = Arc::new(AtomicUsize::new(0));
+    let slices = Arc::new(AtomicUsize::new(0));
     lab(move |deployment, plan| {
-        if loads.fetch_add(1, Ordering::Relaxed) + 1 == odd_one {
+        if !settles(plan) && slices.fetch_add(1, Ordering::Relaxed) + 1 == odd_one {
             odd(deployment, plan)
         } else {
             sound(deployment, plan)
@@ -74,246 +85,276 @@ fn lab_where_one_goes_otherwise(
 }
 
 #[test]
-fn every_planned_trial_is_run_and_stored_in_the_order_of_the_plan() {
+fn every_round_holds_the_slices_of_the_plan_in_its_order() {
     let flow = Flow::of(STUDY);
-    let ran = flow.run(&lab(sound));
-    assert_eq!(ran.ending.unwrap(), Ending::Complete);
+    assert_eq!(flow.run(&lab(sound)).ending.unwrap(), Ending::Complete);
     let record = flow.stored();
-    let stored: Vec<PlannedTrial> = record.trials.iter().map(|t| t.trial.clone()).collect();
-    assert_eq!((stored.len(), &stored), (6, &flow.plan.trials));
-    for trial in &record.trials {
-        assert_eq!(trial.verdict.invalid, Vec::<String>::new());
-        assert_eq!(trial.load.as_ref().unwrap().measure.done, 1000);
-        assert!(trial.proof.as_ref().unwrap().holds());
+    assert_eq!(record.rounds.len(), 2);
+    for round in &record.rounds {
+        let mut stored: Vec<(usize, String)> = Vec::new();
+        for arm in &round.arms {
+            assert_eq!(arm.file.invalid, [""; 0]);
+            assert!(arm.proof.as_ref().unwrap().holds());
+            stored.extend(arm.slices.iter().map(|slice| (slice.place, arm.arm.label())));
+        }
+        stored.sort();
+        let planned = flow.plan.slices(round.number, 0).into_iter();
+        let planned: Vec<_> = planned.map(|slice| (slice.place, slice.arm.label())).collect();
+        assert_eq!(stored, planned);
     }
 }
 
 #[test]
-fn a_trial_already_measured_is_not_run_again() {
+fn all_arms_of_a_round_come_up_before_the_first_is_loaded_and_go_down_after_the_last() {
+    let (flow, lab) = (Flow::of(STUDY), lab(sound));
+    flow.run(&lab).ending.unwrap();
+    let calls = calls(&lab);
+    let first = |wanted: &dyn Fn(&FakeCall) -> bool| calls.iter().position(wanted).unwrap();
+    let ups = calls
+        .iter()
+        .take_while(|call| !matches!(call, FakeCall::Load))
+        .filter(|call| matches!(call, FakeCall::Up(_)));
+    assert_eq!(ups.count(), 3);
+    assert!(
+        first(&|call| matches!(call, FakeCall::CloseProof(_)))
+            < first(&|call| matches!(call, FakeCall::Down(_)))
+    );
+}
+
+#[test]
+fn one_engine_carries_all_loads_of_an_arm_in_a_round() {
+    let (flow, lab) = (Flow::of(STUDY), lab(sound));
+    flow.run(&lab).ending.unwrap();
+    let engines = calls(&lab).into_iter().filter(|call| *call == FakeCall::Engine).count();
+    assert_eq!(engines, 3 * 2);
+}
+
+#[test]
+fn the_counters_of_a_slice_enclose_its_guard() {
+    let flow = Flow::of(STUDY);
+    flow.run(&lab(sound)).ending.unwrap();
+    for arm in flow.arms() {
+        for slice in arm.slices {
+            let cpu = |sample: &toll_lab::Sample| settle::cpu_ns(sample).unwrap();
+            let used = cpu(slice.samples.last().unwrap()) - cpu(&slice.samples[0]);
+            let answered = slice.report.warm_up.done + slice.report.measure.done;
+            assert_eq!(answered, 1010);
+            let each_us = if arm.arm.variant == "mesh" { 460 } else { 300 };
+            assert_eq!(used, answered * each_us * 1000);
+        }
+    }
+}
+
+#[test]
+fn a_round_already_measured_is_not_run_again() {
     let flow = Flow::of(STUDY);
     flow.run(&lab(sound)).ending.unwrap();
     let again = flow.run(&lab(|_, _| panic!("nothing is left to load")));
     assert_eq!(again.began(), [0; 0]);
     assert_eq!(again.ending.unwrap(), Ending::Complete);
-    assert!(matches!(again.events[0], RunEvent::Started { trials: 6, done: 6, .. }));
+    assert!(matches!(again.events[0], RunEvent::Started { rounds: Some(2), done: 2, .. }));
 }
 
 #[test]
-fn an_interrupt_keeps_what_was_measured_before() {
+fn a_finished_run_goes_on_with_more_rounds() {
     let flow = Flow::of(STUDY);
-    let ran = flow.run_until(&lab(sound), measures(3));
+    flow.run(&lab(sound)).ending.unwrap();
+    let extent = PlannedExtent { rounds: Some(4), ..flow.plan.extent };
+    flow.store.extend(&Plan { extent, ..flow.plan.clone() }).unwrap();
+    let (store, plan) = Store::open(flow.store.dir()).unwrap();
+    let (interrupt, lab) = (AtomicBool::new(false), lab(sound));
+    let (watch, is_sharp) = (&mut |_: &RunEvent| (), &mut || false);
+    let interrupt = &interrupt;
+    let mut session = Session { plan: &plan, lab: &lab, store: &store, interrupt, watch, is_sharp };
+    session.run().unwrap();
+    let rounds: Vec<usize> = flow.stored().rounds.iter().map(|round| round.number).collect();
+    assert_eq!(rounds, [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_run_ends_when_it_is_sharp_enough_but_not_before_its_least_rounds() {
+    let mut plan = planned(STUDY);
+    plan.extent = PlannedExtent { rounds: None, for_s: None, width: Some(0.03), least_rounds: 3 };
+    let flow = Flow::planned(plan);
+    assert_eq!(flow.run(&lab(sound)).began(), [1, 2, 3]);
+}
+
+#[test]
+fn a_run_whose_time_is_over_has_one_round_at_the_least() {
+    let mut plan = planned(STUDY);
+    plan.extent = PlannedExtent { rounds: None, for_s: Some(1e-9), width: None, least_rounds: 3 };
+    let flow = Flow::planned(plan);
+    assert_eq!(flow.run(&lab(sound)).began(), [1]);
+}
+
+#[test]
+fn an_interrupt_keeps_the_rounds_that_were_measured_before() {
+    let flow = Flow::of(STUDY);
+    let ran = flow.run_until(&lab(sound), measures(2));
     assert_eq!(ran.ending.unwrap(), Ending::Interrupted);
     assert!(matches!(ran.events.last(), Some(RunEvent::Ended { interrupted: true })));
-    assert_eq!(flow.verdicts(), [(1, vec![]), (2, vec![])]);
+    assert_eq!(flow.stored().rounds.len(), 1);
+    let rest = flow.run(&lab(sound));
+    assert_eq!(rest.began(), [2]);
+    assert_eq!(flow.stored().rounds.len(), 2);
 }
 
 #[test]
-fn a_trial_whose_proof_is_interrupted_is_not_measured() {
+fn an_interrupt_leaves_nothing_up() {
+    let (flow, lab) = (Flow::of(STUDY), lab(sound));
+    flow.run_until(&lab, measures(1)).ending.unwrap();
+    let calls = calls(&lab);
+    let count = |wanted: fn(&FakeCall) -> bool| calls.iter().filter(|call| wanted(call)).count();
+    assert_eq!(count(|call| matches!(call, FakeCall::Up(_))), 3);
+    assert_eq!(count(|call| matches!(call, FakeCall::Down(_))), 3);
+}
+
+#[test]
+fn a_round_whose_proof_is_interrupted_is_not_measured() {
     let flow = Flow::of(STUDY);
     let Lab::Fake(fake) = lab(sound) else { unreachable!("it is the fake one") };
-    let ran = flow.run(&Lab::Fake(fake.interrupted_after(2)));
-    assert_eq!(ran.ending.unwrap(), Ending::Interrupted);
-    assert_eq!(flow.verdicts(), [(1, vec![])]);
-}
-
-#[test]
-fn a_knee_whose_proof_is_interrupted_is_not_found() {
-    let flow = Flow::of(&study_of_the_knee());
-    let Lab::Fake(fake) = lab_with_knees() else { unreachable!("it is the fake one") };
     let ran = flow.run(&Lab::Fake(fake.interrupted_after(1)));
     assert_eq!(ran.ending.unwrap(), Ending::Interrupted);
-    assert!(flow.store.knees().unwrap().is_empty());
+    assert!(flow.stored().rounds.is_empty());
 }
 
-#[test]
-fn an_interrupted_run_goes_on_with_the_trial_that_was_cut_short() {
-    let flow = Flow::of(STUDY);
-    flow.run_until(&lab(sound), measures(3)).ending.unwrap();
-    let rest = flow.run(&lab(sound));
-    assert_eq!(rest.began(), [3, 4, 5, 6]);
-    assert_eq!(flow.verdicts().len(), 6);
-}
-
-/// A lab whose variants carry 1000/s in a closed loop; in an open one `mesh` carries 620/s, `bare` all.
-fn lab_with_knees() -> Lab {
+/// A lab whose `mesh` carries 562/s in a closed loop, and all others 1000/s.
+fn lab_with_capacities() -> Lab {
     lab(|deployment, plan| match plan.model {
-        LoadModel::Closed { .. } => reporting(deployment, report(phase(1500, 1000.0, 1000))),
-        LoadModel::Open { .. } if deployment.name == "mesh" => {
-            completing_at_most(620.0, deployment, plan)
+        LoadModel::Closed { .. } if deployment.name == "mesh" => {
+            reporting(deployment, report(phase(562, 562.0, 1000)))
         }
-        LoadModel::Open { .. } => sound(deployment, plan),
+        _ => sound(deployment, plan),
     })
 }
 
 #[test]
-fn the_knee_of_every_variant_is_searched_for_before_the_first_trial_and_stored() {
-    let flow = Flow::of(&study_of_the_knee());
-    let ran = flow.run(&lab_with_knees());
-    let found = ran.events.iter().rposition(|e| matches!(e, RunEvent::KneeFound { .. }));
-    assert!(found.unwrap() < ran.position(|e| matches!(e, RunEvent::TrialStarted { .. })).unwrap());
-    let knees = flow.store.knees().unwrap();
-    let [bare, mesh] = &knees[..] else { panic!("{knees:?}") };
-    // Four halvings of 500..1000 end on a multiple of 31.25.
-    assert_eq!((mesh.variant.as_str(), mesh.rate_per_s), ("mesh", 562.5));
-    // It carries whatever it is asked: the search goes beyond what the closed loop showed, and ends.
-    assert_eq!(bare.variant, "bare");
-    assert!(bare.rate_per_s > 1000.0 && bare.tried.iter().all(|(_, carried)| *carried), "{bare:?}");
+fn the_capacity_of_every_variant_is_measured_once_in_the_first_round() {
+    let flow = Flow::of(&study_of_the_capacity());
+    let ran = flow.run(&lab_with_capacities());
+    assert_eq!(ran.count(|event| matches!(event, RunEvent::CapacityFound { .. })), 2);
+    let mut capacities = flow.store.capacities().unwrap();
+    capacities.sort_by(|a, b| a.variant.cmp(&b.variant));
+    let found: Vec<_> = capacities.iter().map(|c| (c.variant.as_str(), c.per_s.round())).collect();
+    assert_eq!(found, [("bare", CLOSED_PER_S), ("mesh", 562.0)]);
+    assert!(capacities.iter().all(|capacity| capacity.slices.len() == 4));
 }
 
 #[test]
-fn the_rate_of_every_variant_follows_the_knee_of_the_slowest() {
-    let flow = Flow::of(&study_of_the_knee());
-    flow.run(&lab_with_knees()).ending.unwrap();
-    for trial in flow.stored().trials {
-        // Half of 562.5, in whole requests; ten seconds of it were sent.
-        assert_eq!(trial.verdict.rate_per_s, Some(281.0));
-        assert_eq!(trial.load.unwrap().measure.sent, 2810);
+fn the_rate_of_every_variant_follows_the_capacity_of_the_slowest() {
+    let flow = Flow::of(&study_of_the_capacity());
+    flow.run(&lab_with_capacities()).ending.unwrap();
+    for slice in flow.slices() {
+        assert_eq!((slice.rate_per_s, slice.report.measure.sent), (Some(281.0), 2810));
     }
 }
 
-/// Six trials of users who were chosen where the slowest variant carried 1125/s: here it carries half of that.
-fn study_of_users() -> String {
-    let users = "vus: {users: 100, ramp: 1s, hold: 8s, ramp_down: 1s, scale: {knee: 1125/s}}";
-    STUDY.replace("open: {rate: 100/s}, duration: 10s", users)
+#[test]
+fn a_capacity_that_is_stored_is_not_measured_again() {
+    let flow = Flow::of(&study_of_the_capacity());
+    flow.run_until(&lab_with_capacities(), measures(1)).ending.unwrap();
+    let rest = flow.run(&lab(sound));
+    assert_eq!(rest.count(|event| matches!(event, RunEvent::CapacityFound { .. })), 0);
+    assert!(flow.slices().iter().all(|slice| slice.rate_per_s == Some(281.0)));
 }
 
-/// Trials' users as they are stored, and what was told of them.
-fn users_told(flow: &Flow, ran: &Ran) -> (Vec<Option<u32>>, Vec<(u32, u32)>) {
-    let stored = flow.stored().trials.into_iter().map(|trial| trial.verdict.users);
+#[test]
+fn a_variant_that_fails_in_the_closed_loop_has_no_capacity_and_the_help_gives_a_way_out() {
+    let flow = Flow::of(&study_of_the_capacity());
+    let refusing = |deployment: &Deployment, plan: &LoadPlan| match settles(plan) {
+        true => sound(deployment, plan),
+        false => {
+            let measured = PhaseReport { statuses: [(503, 100)].into(), ..phase(100, 1000.0, 900) };
+            reporting(deployment, report(measured))
+        }
+    };
+    let error = flow.run(&lab(refusing)).ending.unwrap_err();
+    assert!(matches!(&error, RunError::Capacity { .. }), "{error}");
+    assert!(error.help().unwrap().contains("rate: 500/s"));
+}
+
+/// Users who were chosen where the slowest variant carried 1124/s: here it carries half of that.
+fn study_of_users() -> String {
+    let users = "vus: {users: 100, ramp: 1s, hold: 8s, ramp_down: 1s, scale: {capacity: 1124/s}}";
+    STUDY.replace("open: {rate: 100/s}, slice: 10s", users)
+}
+
+#[test]
+fn users_follow_the_capacity_of_the_slowest_and_are_stored_and_told_once() {
+    let flow = Flow::of(&study_of_users());
+    let ran = flow.run(&lab_with_capacities());
     let told = |event: &RunEvent| match event {
         RunEvent::UsersScaled { users, of, .. } => Some((*users, *of)),
         _ => None,
     };
-    (stored.collect(), ran.events.iter().filter_map(told).collect())
+    assert_eq!(ran.events.iter().filter_map(told).collect::<Vec<_>>(), [(50, 100)]);
+    assert!(flow.slices().iter().all(|slice| slice.users == Some(50)));
 }
 
 #[test]
-fn users_follow_the_knee_of_the_slowest_and_are_stored_and_told_once() {
-    let flow = Flow::of(&study_of_users());
-    let ran = flow.run(&lab_with_knees());
-    assert_eq!(users_told(&flow, &ran), (vec![Some(50); 6], vec![(50, 100)]));
-    let told = ran.position(|e| matches!(e, RunEvent::UsersScaled { .. })).unwrap();
-    assert!(told < ran.position(|e| matches!(e, RunEvent::TrialStarted { .. })).unwrap());
+fn users_that_are_not_scaled_need_no_capacity() {
+    let flow = Flow::of(&study_of_users().replace(", scale: {capacity: 1124/s}", ""));
+    let ran = flow.run(&lab_with_capacities());
+    assert_eq!(ran.count(|event| matches!(event, RunEvent::CapacityFound { .. })), 0);
+    assert!(flow.slices().iter().all(|slice| slice.users == Some(100)));
 }
 
-#[test]
-fn a_resumed_run_has_the_users_that_it_had_before() {
-    let flow = Flow::of(&study_of_users());
-    flow.run_until(&lab_with_knees(), measures(3)).ending.unwrap();
-    let rest = flow.run(&lab_with_knees());
-    assert_eq!(rest.position(|e| matches!(e, RunEvent::KneeSearch { .. })), None);
-    assert_eq!(users_told(&flow, &rest), (vec![Some(50); 6], vec![(50, 100)]));
-}
-
-#[test]
-fn users_that_are_not_scaled_need_no_knee() {
-    let flow = Flow::of(&study_of_users().replace(", scale: {knee: 1125/s}", ""));
-    let ran = flow.run(&lab_with_knees());
-    assert_eq!(ran.position(|e| matches!(e, RunEvent::KneeSearch { .. })), None);
-    assert_eq!(users_told(&flow, &ran), (vec![Some(100); 6], vec![]));
-}
-
-#[test]
-fn the_proof_is_told_the_spans_that_each_request_leaves() {
-    let spans = "steady: {spans: {server: 9}, ";
-    let (flow, lab) =
-        (Flow::of(&study_of_the_knee().replace("steady: {", spans)), lab_with_knees());
-    flow.run(&lab).ending.unwrap();
-    let told = traffic_told(&lab);
-    assert_eq!(told.len(), 2 + 6, "knees and trials");
-    assert!(told.iter().all(|traffic| traffic.spans == [("server".to_owned(), 9)].into()));
-}
-
-#[test]
-fn a_knee_that_is_stored_is_not_searched_for_again() {
-    let flow = Flow::of(&study_of_the_knee());
-    flow.run_until(&lab_with_knees(), measures(1)).ending.unwrap();
-    let rest = flow.run(&lab_with_knees());
-    assert_eq!(rest.position(|e| matches!(e, RunEvent::KneeSearch { .. })), None);
-    assert_eq!(flow.stored().trials[0].verdict.rate_per_s, Some(281.0));
-}
-
-#[test]
-fn an_interrupt_while_a_knee_is_searched_for_ends_the_run_without_a_trial() {
-    let flow = Flow::of(&study_of_the_knee());
-    let second = |events: &[RunEvent]| {
-        events.iter().filter(|e| matches!(e, RunEvent::KneeSearch { .. })).count() == 2
-    };
-    let ran = flow.run_until(&lab_with_knees(), second);
-    assert_eq!(ran.began(), [0; 0]);
-    assert_eq!(ran.ending.unwrap(), Ending::Interrupted);
-    assert_eq!(flow.store.knees().unwrap().len(), 1, "the first knee is kept");
-}
-
-#[test]
-fn a_variant_that_fails_in_the_closed_loop_has_no_knee_and_the_help_gives_a_way_out() {
-    let flow = Flow::of(&study_of_the_knee());
-    let error = flow
-        .run(&lab(|deployment, _| {
-            let refused = [(200, 1400), (503, 100)].into();
-            let measured = PhaseReport { statuses: refused, ..phase(1500, 1000.0, 900) };
-            reporting(deployment, report(measured))
-        }))
-        .ending
-        .unwrap_err();
-    assert!(matches!(&error, RunError::Knee { variant, .. } if variant == "bare"), "{error}");
-    assert!(error.help().unwrap().contains("rate: 500/s"));
-}
-
-#[test]
-fn a_knee_found_on_another_path_than_the_variants_is_not_believed() {
-    let flow = Flow::of(&study_of_the_knee());
-    let engine = |deployment: &Deployment, plan: &LoadPlan| match plan.model {
-        LoadModel::Closed { .. } => reporting(deployment, report(phase(1500, 1000.0, 1000))),
-        LoadModel::Open { .. } => sound(deployment, plan),
-    };
-    let error = flow.run(&lab_with_claims(vec![claim(false)], engine)).ending.unwrap_err();
-    assert!(error.to_string().contains("path not proven: no proxy runs"), "{error}");
-}
-
-#[test]
-fn a_failed_check_of_the_load_makes_its_trial_invalid_with_that_reason() {
-    let flow = Flow::of(STUDY);
-    let busy = |deployment: &Deployment, _: &LoadPlan| {
-        let check = Check {
-            name: "own-cpu".into(),
-            holds: false,
-            seen: "97 % of a core".into(),
-            bound: "below 85 %".into(),
-            advice: "lower the rate".into(),
-        };
+fn failing(name: &str) -> impl Fn(&Deployment, &LoadPlan) -> FakeLoadScript + use<> {
+    let check = Check { name: name.into(), holds: false, ..Check::default() };
+    move |deployment, _| {
         let sound = report(phase(1000, 100.0, 900));
-        reporting(deployment, LoadReport { checks: vec![check], ..sound })
-    };
-    let ran = flow.run(&lab_where_one_goes_otherwise(2, busy));
-    assert_eq!(ran.ending.unwrap(), Ending::Complete);
-    let reason = "own-cpu: 97 % of a core (should be below 85 %); lower the rate";
-    let verdicts = flow.verdicts();
-    assert_eq!(verdicts[1], (2, vec![reason.to_owned()]));
-    assert!(verdicts.iter().all(|(index, invalid)| *index == 2 || invalid.is_empty()));
+        reporting(deployment, LoadReport { checks: vec![check.clone()], ..sound })
+    }
 }
 
 #[test]
-fn a_claim_that_does_not_hold_makes_the_trial_invalid_with_that_reason() {
+fn failed_requests_or_an_unkept_schedule_cost_one_slice() {
+    for check in [Check::ERRORS, Check::SCHEDULE] {
+        let flow = Flow::of(STUDY);
+        let ran = flow.run(&lab_where_one_goes_otherwise(2, failing(check)));
+        assert_eq!(ran.ending.unwrap(), Ending::Complete);
+        let invalid: Vec<usize> = flow
+            .slices()
+            .iter()
+            .filter(|slice| !slice.invalid.is_empty())
+            .map(|slice| slice.place)
+            .collect();
+        assert_eq!(invalid, [1], "{check}");
+        assert!(flow.invalid_arms().is_empty());
+    }
+}
+
+#[test]
+fn nothing_is_thrown_away_for_being_late_or_for_the_generators_cpu() {
+    for check in ["send-lag", "own-cpu", "littles-law", "connections"] {
+        let flow = Flow::of(STUDY);
+        flow.run(&lab_where_one_goes_otherwise(2, failing(check))).ending.unwrap();
+        assert!(flow.slices().iter().all(|slice| slice.invalid.is_empty()), "{check}");
+    }
+}
+
+#[test]
+fn a_claim_that_does_not_hold_costs_the_arm_its_round() {
     let flow = Flow::of(STUDY);
     flow.run(&lab_with_claims(vec![claim(false)], sound)).ending.unwrap();
-    for (_, invalid) in flow.verdicts() {
-        let reason = "path not proven: no proxy runs: expected 0 proxies, saw 1 proxy";
-        assert_eq!(invalid, [reason]);
+    let invalid = flow.invalid_arms();
+    assert_eq!(invalid.len(), 6);
+    for (_, why) in invalid {
+        assert_eq!(why, ["path not proven: no proxy runs: expected 0 proxies, saw 1 proxy"]);
     }
 }
 
 #[test]
-fn a_trial_about_whose_path_nothing_is_claimed_is_invalid() {
+fn an_arm_about_whose_path_nothing_is_claimed_does_not_count() {
     let flow = Flow::of(STUDY);
     flow.run(&lab_with_claims(vec![], sound)).ending.unwrap();
-    for (_, invalid) in flow.verdicts() {
-        assert_eq!(invalid, ["path not proven: no claim was made"]);
+    for (_, why) in flow.invalid_arms() {
+        assert_eq!(why, ["path not proven: no claim was made"]);
     }
 }
 
 #[test]
-fn a_load_engine_that_breaks_costs_one_trial_and_the_run_goes_on() {
+fn a_load_engine_that_breaks_costs_its_arm_the_round_and_the_others_go_on() {
     let failed = LoadEvent::Failed { message: "refused".into(), help: Some("start it".into()) };
     let begun = LoadEvent::Phase { phase: Phase::WarmUp, at_ns: 0 };
     let table = [
@@ -323,14 +364,25 @@ fn a_load_engine_that_breaks_costs_one_trial_and_the_run_goes_on() {
     ];
     for (script, reason) in table {
         let flow = Flow::of(STUDY);
-        let ran = flow.run(&lab_where_one_goes_otherwise(4, move |_, _| script.clone()));
-        assert_eq!(ran.ending.unwrap(), Ending::Complete);
-        let verdicts = flow.verdicts();
-        let invalid: Vec<_> = verdicts.iter().filter(|(_, why)| !why.is_empty()).collect();
-        let [(4, why)] = invalid.as_slice() else { panic!("{invalid:?}") };
+        let ran = flow.run(&lab_where_one_goes_otherwise(2, move |_, _| script.clone()));
+        assert_eq!(*ran.ending.as_ref().unwrap(), Ending::Complete);
+        let invalid = flow.invalid_arms();
+        let [(_, why)] = invalid.as_slice() else { panic!("{invalid:?}") };
         assert!(why.len() == 1 && why[0].contains(reason), "{why:?}");
-        assert_eq!(verdicts.len(), 6);
+        assert_eq!(ran.count(|event| matches!(event, RunEvent::ArmInvalid { .. })), 1);
+        assert_eq!(flow.stored().rounds.len(), 2);
     }
+}
+
+#[test]
+fn a_component_that_ends_under_load_costs_its_arm_the_round() {
+    let flow = Flow::of(STUDY);
+    // The first round has 18 slices of settling.
+    let ran = flow.run(&crashing_in(20, lab(sound)));
+    assert_eq!(ran.ending.unwrap(), Ending::Complete);
+    let invalid = flow.invalid_arms();
+    let [(_, why)] = invalid.as_slice() else { panic!("{invalid:?}") };
+    assert!(why[0].starts_with("postgres ended by itself with exit status 9"), "{why:?}");
 }
 
 #[test]
@@ -341,27 +393,10 @@ fn a_run_in_which_nothing_is_answered_well_ends_at_once() {
         let measured = PhaseReport { statuses: refused, ..phase(1000, 100.0, 900) };
         reporting(deployment, report(measured))
     }));
-    assert_eq!(ran.began(), [1]);
     let error = ran.ending.unwrap_err();
     assert!(matches!(error, RunError::NothingAnswered { .. }), "{error}");
     assert!(error.help().unwrap().contains("logs"));
-    assert!(flow.stored().trials.is_empty(), "it is run again once the service is mended");
-}
-
-/// An egress gateway that does not let the host out must not end the other variants' trials.
-#[test]
-fn a_trial_in_which_nothing_is_answered_on_a_broken_path_is_invalid_and_the_run_goes_on() {
-    let flow = Flow::of(STUDY);
-    let ran = flow.run(&lab_with_claims(vec![claim(false)], |deployment, _| {
-        let refused = [(503, 1000)].into();
-        let measured = PhaseReport { statuses: refused, ..phase(1000, 100.0, 900) };
-        reporting(deployment, report(measured))
-    }));
-    assert_eq!(ran.ending.unwrap(), Ending::Complete);
-    let verdicts = flow.verdicts();
-    assert_eq!(verdicts.len(), 6);
-    let says_why = |why: &Vec<String>| why.iter().any(|why| why.starts_with("path not proven"));
-    assert!(verdicts.iter().all(|(_, why)| says_why(why)), "{verdicts:?}");
+    assert!(flow.stored().rounds.is_empty(), "it is run again once the service is mended");
 }
 
 /// What the lab was told of the traffic, proof by proof.
@@ -385,28 +420,28 @@ fn faulty(deployment: &Deployment, _: &LoadPlan) -> FakeLoadScript {
 }
 
 #[test]
-fn writes_are_acknowledged_by_answers_of_success_in_every_phase() {
+fn the_proof_is_told_what_all_slices_of_a_round_sent_guards_included() {
     let mut plan = planned(STUDY);
     plan.loads[0].request.method = "POST".into();
     let (flow, lab) = (Flow::planned(plan), lab(faulty));
     flow.run(&lab).ending.unwrap();
-    // The ten of the warm-up were sent and acknowledged, too.
-    let asked = vec![asked("POST", "/", 1010, 1000)];
-    let told = Traffic { requests: 1010, writes: 1010, acknowledged: 1000, ..Traffic::default() };
-    assert_eq!(traffic_told(&lab), vec![Traffic { asked, ..told }; 6]);
+    let asked = vec![asked("POST", "/", 2020, 2000)];
+    let told = Traffic { requests: 2020, writes: 2020, acknowledged: 2000, asked };
+    assert_eq!(traffic_told(&lab), vec![told; 6]);
 }
 
 #[test]
 fn a_load_that_only_reads_writes_nothing() {
     let (flow, lab) = (Flow::of(STUDY), lab(faulty));
     flow.run(&lab).ending.unwrap();
-    let asked = vec![asked("GET", "/", 1010, 1000)];
-    let told = Traffic { requests: 1010, asked, ..Traffic::default() };
+    let asked = vec![asked("GET", "/", 2020, 2000)];
+    let told = Traffic { requests: 2020, asked, ..Traffic::default() };
     assert_eq!(traffic_told(&lab), vec![told; 6]);
 }
 
 fn asked(method: &str, path: &str, requests: u64, acknowledged: u64) -> Asked {
-    Asked { method: method.into(), path: path.into(), requests, acknowledged }
+    let spans = std::collections::BTreeMap::new();
+    Asked { method: method.into(), path: path.into(), requests, acknowledged, spans }
 }
 
 /// An engine that sends a thousand requests, to each target its share, and gets all but one of these answered well.
@@ -425,43 +460,53 @@ fn the_proof_is_told_what_a_mix_asked_for_and_how_much_of_it_was_acknowledged() 
     let mix = "steady: {mix: {find: {weight: 3, path: /find}, book: {weight: 1, method: POST, path: /book, body: x}}, ";
     let (flow, lab) = (Flow::of(&STUDY.replace("steady: {", mix)), lab(mixing));
     flow.run(&lab).ending.unwrap();
-    let asked = vec![asked("GET", "/find", 750, 749), asked("POST", "/book", 250, 249)];
-    let told = Traffic { requests: 1000, writes: 250, acknowledged: 249, ..Traffic::default() };
-    assert_eq!(traffic_told(&lab), vec![Traffic { asked, ..told }; 6]);
+    let asked = vec![asked("GET", "/find", 1500, 1498), asked("POST", "/book", 500, 498)];
+    let told = Traffic { requests: 2000, writes: 500, acknowledged: 498, asked };
+    assert_eq!(traffic_told(&lab), vec![told; 6]);
 }
 
 #[test]
-fn the_proof_of_a_knee_is_told_the_writes_of_all_its_tries() {
-    let mut plan = planned(&study_of_the_knee());
-    plan.loads[0].request.method = "POST".into();
-    let (flow, lab) = (Flow::planned(plan), lab_with_knees());
+fn the_proof_is_told_the_spans_that_each_request_leaves_load_by_load() {
+    let two = "loads:\n  other: {spans: {server: 1}, open: {rate: 50/s}, slice: 10s}\n  steady: {spans: {server: 9}, ";
+    let (flow, lab) = (Flow::of(&STUDY.replace("loads:\n  steady: {", two)), lab(sound));
     flow.run(&lab).ending.unwrap();
-    for told in &traffic_told(&lab)[..2] {
-        assert!(told.requests > 3000, "{told:?}");
-        assert_eq!((told.writes, told.acknowledged), (told.requests, told.requests));
-        assert_eq!(told.asked, [asked("POST", "/", told.requests, told.requests)]);
+    for told in traffic_told(&lab) {
+        let mut spans: Vec<u64> = told.asked.iter().map(|asked| asked.spans["server"]).collect();
+        spans.sort_unstable();
+        assert_eq!(spans, [1, 9]);
     }
 }
 
 #[test]
-fn a_trial_is_idle_before_its_load_only_if_the_plan_says_so() {
-    for (idle, expected) in [("idle: 0s", 0), ("idle: 0.05s", 2)] {
+fn arms_are_idle_before_their_slices_only_if_the_plan_says_so() {
+    for (idle, expected) in [("idle: 0s", false), ("idle: 0.05s", true)] {
         let flow = Flow::of(&STUDY.replace("idle: 0s", idle));
         flow.run(&lab(sound)).ending.unwrap();
-        for trial in flow.stored().trials {
-            let idle = |mark| matches!(mark, Mark::IdleBegin | Mark::IdleEnd);
-            let marks = trial.samples.iter().filter(|sample| idle(sample.mark)).count();
-            assert_eq!(marks, expected);
-        }
+        assert!(flow.arms().iter().all(|arm| arm.file.idle.is_some() == expected));
     }
 }
 
 #[test]
-fn every_load_verifies_an_entry_that_speaks_tls_whether_it_settles_searches_or_measures() {
-    let mut plan = planned(&study_of_the_knee());
-    let settle =
-        PlannedSettle { slice_s: 1.0, max_s: 2.0, connections: 4, rest_s: 0.0, rehearse: false };
-    plan.settle = Some(settle);
+fn arms_that_cannot_stand_side_by_side_follow_each_other() {
+    let plan = planned(&study_of_the_capacity()).one_after_another();
+    let (flow, lab) = (Flow::planned(plan), lab_with_capacities());
+    flow.run(&lab).ending.unwrap();
+    let mut standing = 0_i32;
+    for call in calls(&lab) {
+        match call {
+            FakeCall::Up(_) => standing += 1,
+            FakeCall::Down(_) => standing -= 1,
+            _ => {}
+        }
+        assert!(standing <= 1);
+    }
+    assert_eq!(flow.slices().len(), 6 * 2);
+    assert!(flow.slices().iter().all(|slice| slice.rate_per_s == Some(281.0)));
+}
+
+#[test]
+fn every_load_verifies_an_entry_that_speaks_tls_whether_it_settles_or_measures() {
+    let mut plan = planned(&study_of_the_capacity());
     for variant in &mut plan.variants {
         let VariantState::Ready(deployment) = &mut variant.state else { panic!("all run") };
         deployment.services[0].tls = true;
@@ -474,7 +519,7 @@ fn every_load_verifies_an_entry_that_speaks_tls_whether_it_settles_searches_or_m
     });
     assert_eq!(Flow::planned(plan).run(&lab).ending.unwrap(), Ending::Complete);
     let told = told.lock().unwrap();
-    assert!(told.iter().any(|plan| plan.model == LoadModel::closed(4)), "settles");
+    assert!(told.iter().any(settles), "settles");
     for plan in told.iter() {
         let tls = &plan.connection.tls;
         assert!(plan.targets[0].url.starts_with("https://"), "{plan:?}");
@@ -495,37 +540,18 @@ fn a_second_toll_does_not_run_in_the_directory_of_the_first() {
     assert_eq!(flow.run(&lab(sound)).ending.unwrap(), Ending::Complete);
 }
 
-/// What was told to be left, seconds: before each trial and after it.
-fn left_s(ran: &Ran) -> (Vec<f64>, Vec<f64>) {
-    let before = ran.events.iter().filter_map(|event| match event {
-        RunEvent::TrialStarted { remaining_s, .. } => Some(*remaining_s),
-        _ => None,
-    });
-    let after = ran.events.iter().filter_map(|event| match event {
-        RunEvent::TrialEnded { remaining_s, .. } => Some(*remaining_s),
-        _ => None,
-    });
-    (before.collect(), after.collect())
-}
-
 #[test]
-fn the_budget_is_told_first_and_what_is_left_falls_from_it_to_nothing_also_after_a_resume() {
+fn what_is_left_falls_from_the_estimate_to_nothing() {
     let flow = Flow::of(STUDY);
-    let first = flow.run_until(&lab(sound), measures(3));
-    let rest = flow.run(&lab(sound));
-    for (ran, trials) in [(first, 6), (rest, 4)] {
-        let RunEvent::Started { estimate_s, bring_ups, bring_ups_s, trials_s, .. } = ran.events[0]
-        else {
-            panic!("{:?}", ran.events[0])
-        };
-        assert_eq!(bring_ups, trials, "each trial has its own");
-        assert!((estimate_s - bring_ups_s - trials_s).abs() < 1e-9);
-        let (before, after) = left_s(&ran);
-        // The lab takes no time: less than a second has passed since.
-        assert!((before[0] - estimate_s).abs() < 0.5, "{before:?}, of {estimate_s}");
-        assert!(before.windows(2).all(|pair| pair[1] < pair[0]), "{before:?}");
-        assert!(after.iter().zip(&before).all(|(after, before)| after < before));
-    }
-    let (_, after) = left_s(&flow.run(&lab(sound)));
-    assert_eq!(after, [0.0; 0]);
+    let ran = flow.run(&lab(sound));
+    let left = ran.events.iter().filter_map(|event| match event {
+        RunEvent::Started { estimate_s, .. } => Some(*estimate_s),
+        RunEvent::RoundStarted { remaining_s, .. } | RunEvent::RoundEnded { remaining_s, .. } => {
+            Some(*remaining_s)
+        }
+        _ => None,
+    });
+    let left: Vec<f64> = left.collect();
+    assert!(left[0] > 1.0 && left.last() == Some(&0.0), "{left:?}");
+    assert!(left.windows(2).all(|pair| pair[1] <= pair[0]), "{left:?}");
 }

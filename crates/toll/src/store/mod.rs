@@ -1,12 +1,12 @@
-//! One directory a run, written as it happens: a crash loses at most the trial under way.
+//! One directory a run, written as it happens: a crash loses at most the round under way.
 //!
 //! ```text
-//! study.yaml  plan.json  host.json  knees.json  events.jsonl  report.{html,md,json}
-//! knee/istio/{settled.json, *.log}
-//! trials/0007-istio-same-rate/{settled.json, load.json, samples.jsonl, proof.json,
-//! trial.json, logs/}
+//! study.yaml  plan.json  host.json  capacities.json  events.jsonl  report.{html,md,json}
+//! rounds/07/round.json
+//! rounds/07/istio/{arm.json, slices.jsonl, proof.json, logs/}
 //! ```
-//! `trial.json` is written last and whole; a trial directory without it was interrupted and is run again.
+//! In a sweep of sizes the arms of a further one are in `size-2/`. `round.json` is written last and whole; a round without it
+//! was interrupted and is measured again.
 
 mod record;
 
@@ -18,11 +18,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::event::RunEvent;
-use crate::plan::{Plan, PlannedTrial};
+use crate::plan::{Arm, Plan};
 
 pub use record::{
-    HostFacts, KneeRecord, Mark, MarkedSample, Noise, RunRecord, SettleRecord, SettleSlice,
-    TRIAL_FORMAT, TrialRecord, TrialVerdict,
+    ArmFile, ArmRecord, CapacityRecord, HostFacts, RoundFile, RoundRecord, RunRecord, SettleRecord,
+    SettleSlice, SliceRecord,
 };
 
 /// What can go wrong with a run's directory.
@@ -89,7 +89,7 @@ impl StoreError {
             }
             Self::Busy { .. } => Some("wait until it has ended, or end it with Ctrl-C".into()),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => Some(
-                "the disk is full: make room, then `toll run --resume RUN`; measured trials are kept"
+                "the disk is full: make room, then `toll run --resume RUN`; measured rounds are kept"
                     .into(),
             ),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
@@ -122,7 +122,7 @@ impl Store {
             return Err(StoreError::Exists { path: dir.into() });
         }
         let store = Self { dir: dir.into() };
-        store.make_dir(&dir.join("trials"))?;
+        store.make_dir(&dir.join("rounds"))?;
         store.write_whole(&dir.join("study.yaml"), study.as_bytes())?;
         store.write_host(host)?;
         // Last: a directory with a plan is a run that can be resumed.
@@ -163,13 +163,12 @@ impl Store {
     /// # Errors
     /// When another has it, or the directory cannot be read.
     pub fn lock(&self) -> Result<RunLock, StoreError> {
-        // The plan is written once and never replaced: there is no need for a file of its own.
-        let path = self.dir.join("plan.json");
-        let plan = File::open(&path).map_err(|source| io_error("read", &path, source))?;
-        match plan.try_lock() {
-            Ok(()) => Ok(RunLock { _plan: plan }),
+        let path = &self.dir;
+        let dir = File::open(path).map_err(|source| io_error("read", path, source))?;
+        match dir.try_lock() {
+            Ok(()) => Ok(RunLock { _dir: dir }),
             Err(TryLockError::WouldBlock) => Err(StoreError::Busy { path: self.dir.clone() }),
-            Err(TryLockError::Error(source)) => Err(io_error("lock", &path, source)),
+            Err(TryLockError::Error(source)) => Err(io_error("lock", path, source)),
         }
     }
 
@@ -189,76 +188,57 @@ impl Store {
         self.write_json(&self.dir.join("host.json"), host)
     }
 
-    /// Whether the trial was measured to its end.
-    pub fn is_done(&self, trial: &PlannedTrial) -> bool {
-        self.trial_dir(trial).join("trial.json").exists()
-    }
-
-    /// An empty directory for a trial; what an interrupted one left is removed.
+    /// Stores a plan that goes further than before.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn begin_trial(&self, trial: &PlannedTrial) -> Result<TrialDir, StoreError> {
-        let dir = self.trial_dir(trial);
-        if dir.exists() {
-            fs::remove_dir_all(&dir).map_err(|source| io_error("write", &dir, source))?;
-        }
-        self.make_dir(&dir.join("logs"))?;
-        let path = dir.join("samples.jsonl");
-        let samples = File::create(&path).map_err(|source| io_error("write", &path, source))?;
-        Ok(TrialDir { store: self.clone(), dir, samples })
+    pub fn extend(&self, plan: &Plan) -> Result<(), StoreError> {
+        self.write_json(&self.dir.join("plan.json"), plan)
     }
 
-    /// An empty place for the logs of what comes up before the turn of the first trial that uses it.
+    /// The numbers of the rounds that were measured to their end, in order.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn rounds(&self) -> Result<Vec<usize>, StoreError> {
+        let dir = self.dir.join("rounds");
+        let entries = fs::read_dir(&dir).map_err(|source| io_error("read", &dir, source))?;
+        let number = |entry: fs::DirEntry| {
+            let is_done = entry.path().join("round.json").exists();
+            entry.file_name().to_str()?.parse().ok().filter(|_| is_done)
+        };
+        let mut rounds: Vec<usize> = entries.flatten().filter_map(number).collect();
+        rounds.sort_unstable();
+        Ok(rounds)
+    }
+
+    /// An empty directory for a round; what an interrupted one left is removed.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn bring_up_logs(&self, first: &PlannedTrial) -> Result<PathBuf, StoreError> {
-        let dir = self.dir.join("bring-ups").join(first.slug());
+    pub fn begin_round(&self, number: usize) -> Result<RoundDir, StoreError> {
+        let dir = self.round_dir(number);
         if dir.exists() {
             fs::remove_dir_all(&dir).map_err(|source| io_error("write", &dir, source))?;
         }
         self.make_dir(&dir)?;
-        Ok(dir)
+        Ok(RoundDir { store: self.clone(), dir })
     }
 
-    /// A place for the logs of a knee search.
+    /// Stores what each variant carries flat out.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn knee_logs(&self, variant: &str) -> Result<PathBuf, StoreError> {
-        let dir = self.dir.join("knee").join(variant);
-        self.make_dir(&dir)?;
-        Ok(dir)
+    pub fn write_capacities(&self, capacities: &[CapacityRecord]) -> Result<(), StoreError> {
+        self.write_json(&self.dir.join("capacities.json"), capacities)
     }
 
-    /// Stores the discarded run before a knee search.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write_knee_settled(
-        &self,
-        variant: &str,
-        settled: &SettleRecord,
-    ) -> Result<(), StoreError> {
-        self.write_json(&self.knee_logs(variant)?.join("settled.json"), settled)
-    }
-
-    /// Stores the knees found so far.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write_knees(&self, knees: &[KneeRecord]) -> Result<(), StoreError> {
-        self.write_json(&self.dir.join("knees.json"), knees)
-    }
-
-    /// The knees found so far; none before the first search.
+    /// What each variant carries flat out; none before it was measured.
     ///
     /// # Errors
     /// When the file is there and cannot be read.
-    pub fn knees(&self) -> Result<Vec<KneeRecord>, StoreError> {
-        let path = self.dir.join("knees.json");
-        if path.exists() { read_json(&path) } else { Ok(vec![]) }
+    pub fn capacities(&self) -> Result<Vec<CapacityRecord>, StoreError> {
+        Ok(read_json_if_there(&self.dir.join("capacities.json"))?.unwrap_or_default())
     }
 
     /// Adds a line to `events.jsonl`.
@@ -290,36 +270,42 @@ impl Store {
         Ok(path)
     }
 
+    /// What one of the reports for programs says; absent before it was written.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn read_report<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StoreError> {
+        read_json_if_there(&self.dir.join(name))
+    }
+
     /// Reads all that was measured.
     ///
     /// # Errors
     /// When a file cannot be read.
     pub fn read(&self) -> Result<RunRecord, StoreError> {
         let (_, plan) = Self::open(&self.dir)?;
-        let trials = plan
-            .trials
-            .iter()
-            .filter(|trial| self.is_done(trial))
-            .map(|trial| self.read_trial(trial))
-            .collect::<Result<_, _>>()?;
-        Ok(RunRecord { name: self.name(), host: self.host()?, knees: self.knees()?, plan, trials })
+        let rounds = self.rounds()?.into_iter().map(|number| self.read_round(&plan, number));
+        let rounds = rounds.collect::<Result<_, _>>()?;
+        let (name, host, capacities) = (self.name(), self.host()?, self.capacities()?);
+        Ok(RunRecord { name, host, capacities, plan, rounds })
     }
 
-    fn read_trial(&self, trial: &PlannedTrial) -> Result<TrialRecord, StoreError> {
-        let dir = self.trial_dir(trial);
-        check_version(&dir.join("trial.json"), record::TRIAL_FORMAT)?;
-        Ok(TrialRecord {
-            trial: trial.clone(),
-            verdict: read_json(&dir.join("trial.json"))?,
-            load: read_json_if_there(&dir.join("load.json"))?,
-            proof: read_json_if_there(&dir.join("proof.json"))?,
-            samples: read_lines(&dir.join("samples.jsonl"))?,
-            settled: read_json_if_there(&dir.join("settled.json"))?,
-        })
+    fn read_round(&self, plan: &Plan, number: usize) -> Result<RoundRecord, StoreError> {
+        let dir = self.round_dir(number);
+        let path = dir.join("round.json");
+        check_version(&path, record::ROUND_FORMAT)?;
+        let RoundFile { wall_s, .. } = read_json(&path)?;
+        let mut arms = Vec::new();
+        for size in 0..plan.sizes().len() {
+            for arm in &plan.arms {
+                arms.push(read_arm(&dir.join(arm_name(arm, size)), arm, size)?);
+            }
+        }
+        Ok(RoundRecord { number, wall_s, arms: arms.into_iter().flatten().collect() })
     }
 
-    fn trial_dir(&self, trial: &PlannedTrial) -> PathBuf {
-        self.dir.join("trials").join(trial.slug())
+    fn round_dir(&self, number: usize) -> PathBuf {
+        self.dir.join("rounds").join(format!("{number:02}"))
     }
 
     fn make_dir(&self, dir: &Path) -> Result<(), StoreError> {
@@ -345,46 +331,60 @@ impl Store {
 #[derive(Debug)]
 pub struct RunLock {
     /// The lock goes with the open file.
-    _plan: File,
+    _dir: File,
 }
 
-/// The directory of the trial under way.
+/// The directory of the round under way.
 #[derive(Debug)]
-pub struct TrialDir {
+pub struct RoundDir {
     store: Store,
     dir: PathBuf,
-    samples: File,
 }
 
-impl TrialDir {
-    /// Where the processes of the trial write their logs.
+impl RoundDir {
+    /// A directory for an arm at one of the plan's sizes.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn arm(&self, arm: &Arm, size: usize) -> Result<ArmDir, StoreError> {
+        let dir = self.dir.join(arm_name(arm, size));
+        self.store.make_dir(&dir.join("logs"))?;
+        let path = dir.join("slices.jsonl");
+        let slices = File::create(&path).map_err(|source| io_error("write", &path, source))?;
+        Ok(ArmDir { store: self.store.clone(), dir, slices })
+    }
+
+    /// Ends the round: from here on it counts as measured.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(self, wall_s: f64) -> Result<(), StoreError> {
+        let file = RoundFile { version: record::ROUND_FORMAT, wall_s };
+        self.store.write_json(&self.dir.join("round.json"), &file)
+    }
+}
+
+/// The directory of one arm of the round under way.
+#[derive(Debug)]
+pub struct ArmDir {
+    store: Store,
+    dir: PathBuf,
+    slices: File,
+}
+
+impl ArmDir {
+    /// Where the processes of the arm write their logs.
     pub fn logs(&self) -> PathBuf {
         self.dir.join("logs")
     }
 
-    /// Adds a sample.
+    /// Adds a slice.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn add_sample(&mut self, sample: &MarkedSample) -> Result<(), StoreError> {
-        write_line(&mut self.samples, sample)
-            .map_err(|source| io_error("write", &self.dir.join("samples.jsonl"), source))
-    }
-
-    /// Stores what the load engine reported.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write_load(&self, load: &toll_load::LoadReport) -> Result<(), StoreError> {
-        self.store.write_json(&self.dir.join("load.json"), load)
-    }
-
-    /// Stores the discarded run before the load.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write_settled(&self, settled: &SettleRecord) -> Result<(), StoreError> {
-        self.store.write_json(&self.dir.join("settled.json"), settled)
+    pub fn add_slice(&mut self, slice: &SliceRecord) -> Result<(), StoreError> {
+        write_line(&mut self.slices, slice)
+            .map_err(|source| io_error("write", &self.dir.join("slices.jsonl"), source))
     }
 
     /// Stores the proof of path.
@@ -395,13 +395,30 @@ impl TrialDir {
         self.store.write_json(&self.dir.join("proof.json"), proof)
     }
 
-    /// Ends the trial: from here on it counts as measured.
+    /// Stores how the arm came up and ended.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish(self, verdict: &TrialVerdict) -> Result<(), StoreError> {
-        self.store.write_json(&self.dir.join("trial.json"), verdict)
+    pub fn finish(self, file: &ArmFile) -> Result<(), StoreError> {
+        self.store.write_json(&self.dir.join("arm.json"), file)
     }
+}
+
+/// `istio`, `original-again`; of further sizes `size-2/istio`.
+fn arm_name(arm: &Arm, size: usize) -> String {
+    if size == 0 { arm.slug() } else { format!("size-{}/{}", size + 1, arm.slug()) }
+}
+
+/// `None` for one that a changed plan does not have in this round.
+fn read_arm(dir: &Path, arm: &Arm, size: usize) -> Result<Option<ArmRecord>, StoreError> {
+    let Some(file) = read_json_if_there(&dir.join("arm.json"))? else { return Ok(None) };
+    Ok(Some(ArmRecord {
+        arm: arm.clone(),
+        size,
+        file,
+        proof: read_json_if_there(&dir.join("proof.json"))?,
+        slices: read_lines(&dir.join("slices.jsonl"))?,
+    }))
 }
 
 fn write_line(file: &mut File, value: &impl Serialize) -> io::Result<()> {

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use toll_lab::{Isolation, Proof, Sample};
 use toll_load::LoadReport;
 
-use crate::plan::{Plan, PlannedTrial};
+use crate::plan::{Arm, Plan};
 
-/// Version of `trial.json`.
-pub const TRIAL_FORMAT: u32 = 1;
+/// Version of `round.json`.
+pub const ROUND_FORMAT: u32 = 2;
 
 /// All of a run.
 #[derive(Debug, Clone)]
@@ -18,16 +18,16 @@ pub struct RunRecord {
     pub plan: Plan,
     /// What the machine was.
     pub host: HostFacts,
-    /// The knees that were searched for.
-    pub knees: Vec<KneeRecord>,
-    /// The trials that were measured to their end, in the order of the plan.
-    pub trials: Vec<TrialRecord>,
+    /// What each variant carries flat out, measured in the first round when a rate refers to it.
+    pub capacities: Vec<CapacityRecord>,
+    /// The rounds that were measured to their end.
+    pub rounds: Vec<RoundRecord>,
 }
 
 impl RunRecord {
-    /// The lowest knee: what relative rates refer to.
-    pub fn lowest_knee(&self) -> Option<&KneeRecord> {
-        KneeRecord::lowest(&self.knees)
+    /// The capacity of the slowest variant: what relative rates refer to.
+    pub fn lowest_capacity(&self) -> Option<&CapacityRecord> {
+        CapacityRecord::lowest(&self.capacities)
     }
 }
 
@@ -63,42 +63,71 @@ impl HostFacts {
     }
 }
 
-/// The knee of one variant.
+/// What one variant carries flat out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KneeRecord {
+pub struct CapacityRecord {
     /// The variant.
     pub variant: String,
-    /// The highest arrival rate that it carried, per second.
-    pub rate_per_s: f64,
-    /// Every rate that was tried, and whether it was carried.
-    pub tried: Vec<(f64, bool)>,
+    /// Completed requests per second of a closed loop, over all its slices.
+    pub per_s: f64,
+    /// The same of each slice.
+    pub slices: Vec<f64>,
 }
 
-impl KneeRecord {
-    /// The knee of the slowest variant.
-    pub fn lowest(knees: &[Self]) -> Option<&Self> {
-        knees.iter().min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
+impl CapacityRecord {
+    /// The capacity of the slowest variant.
+    pub fn lowest(capacities: &[Self]) -> Option<&Self> {
+        capacities.iter().min_by(|a, b| a.per_s.total_cmp(&b.per_s))
     }
 }
 
-/// All of one trial.
+/// Every arm brought up once, side by side, loaded, taken down.
 #[derive(Debug, Clone)]
-pub struct TrialRecord {
-    /// As planned.
-    pub trial: PlannedTrial,
-    /// Whether it counts.
-    pub verdict: TrialVerdict,
-    /// What the load engine reported; absent when the trial broke before.
-    pub load: Option<LoadReport>,
-    /// The proof of path; absent when the trial broke before.
-    pub proof: Option<Proof>,
-    /// In order.
-    pub samples: Vec<MarkedSample>,
-    /// The discarded run before it, when its services were fresh and the plan has one.
-    pub settled: Option<SettleRecord>,
+pub struct RoundRecord {
+    /// From 1.
+    pub number: usize,
+    /// How long it took, seconds.
+    pub wall_s: f64,
+    /// In the order in which they came up; in a sweep of sizes an arm once for each size.
+    pub arms: Vec<ArmRecord>,
 }
 
-/// The discarded run that brought fresh services to their steady state.
+/// `round.json`: a round with it was measured to its end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoundFile {
+    /// Version of this format.
+    pub version: u32,
+    /// How long it took, seconds.
+    pub wall_s: f64,
+}
+
+/// One arm in one round.
+#[derive(Debug, Clone)]
+pub struct ArmRecord {
+    /// Which arm.
+    pub arm: Arm,
+    /// Which of the plan's sizes, from 0.
+    pub size: usize,
+    /// How it came up and ended.
+    pub file: ArmFile,
+    /// The proof of path over all its slices; absent when it broke before.
+    pub proof: Option<Proof>,
+    /// In order.
+    pub slices: Vec<SliceRecord>,
+}
+
+/// `arm.json`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ArmFile {
+    /// Why none of its slices counts: it broke, or its path was not proven.
+    pub invalid: Vec<String>,
+    /// The discarded load on the fresh services.
+    pub settled: Option<SettleRecord>,
+    /// Counters at the ends of the window without load.
+    pub idle: Option<[Sample; 2]>,
+}
+
+/// The discarded load that brought fresh services to their steady state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SettleRecord {
     /// Slice after slice.
@@ -110,10 +139,10 @@ pub struct SettleRecord {
     pub rest_s: f64,
 }
 
-/// One slice of a discarded run.
+/// One slice of the discarded load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SettleSlice {
-    /// Its end, seconds since the discarded run began.
+    /// Its end, seconds since settling began.
     pub at_s: f64,
     /// Completed requests per second.
     pub throughput_per_s: f64,
@@ -124,57 +153,25 @@ pub struct SettleSlice {
     pub p50_us: f64,
 }
 
-/// Whether a trial counts, and how quiet the machine was.
+/// One arm under one load for a short time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TrialVerdict {
-    /// Version of this format.
-    pub version: u32,
-    /// Why it does not count; empty when it does.
-    pub invalid: Vec<String>,
+pub struct SliceRecord {
+    /// Name of the load.
+    pub load: String,
+    /// The cycle of its round, from 1.
+    pub cycle: usize,
+    /// Position among all slices of the round and size, from 0.
+    pub place: usize,
     /// Arrivals per second that were planned; absent in a closed loop.
     pub rate_per_s: Option<f64>,
     /// Most virtual users at work, scaled to the machine; absent in other loads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
-    /// What had ended since the trial before, so that this one began on a fresh start; absent when nothing had.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started_anew: Option<String>,
-    /// The machine's noise.
-    pub noise: Noise,
-}
-
-/// What else the machine did during a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Noise {
-    /// Time of the calibration loop just before the trial, nanoseconds.
-    pub calibration_ns: u64,
-    /// Share of all cores' time that the hypervisor gave to others during the load, 0..1.
-    pub steal: f64,
-    /// Mean number of tasks that ran or waited for a core during the load.
-    pub runnable: f64,
-}
-
-/// A sample and why it was taken.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MarkedSample {
-    /// Why.
-    pub mark: Mark,
-    /// The counters.
-    pub sample: Sample,
-}
-
-/// Why a sample was taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mark {
-    /// Up and settled, no load yet.
-    IdleBegin,
-    /// The end of the idle window.
-    IdleEnd,
-    /// The measured phase begins.
-    MeasureBegin,
-    /// The measured phase ends.
-    MeasureEnd,
-    /// In between, for the series.
-    Tick,
+    /// What the load engine reported: its warm-up is the guard.
+    pub report: LoadReport,
+    /// Counters, the first before the first request was sent, the last after the last was answered. These two have
+    /// what the pods tell of themselves.
+    pub samples: Vec<Sample>,
+    /// Why it does not count; empty when it does.
+    pub invalid: Vec<String>,
 }

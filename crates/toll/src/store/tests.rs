@@ -1,36 +1,8 @@
 //! The run's directory: written whole, read back, resumed.
 
 use super::*;
-use crate::plan::{Arm, BringUp, FORMAT, PlannedTrial};
-
-fn plan(trials: usize) -> Plan {
-    Plan {
-        version: FORMAT,
-        study: "s".into(),
-        question: String::new(),
-        baseline: "a".into(),
-        seed: 1,
-        profile: "default".into(),
-        runtime: None,
-        bound: 0.05,
-        idle_s: 0.0,
-        blocks: trials,
-        bring_up: BringUp::default(),
-        settle: None,
-        variants: vec![],
-        loads: vec![],
-        trials: (1..=trials)
-            .map(|index| PlannedTrial {
-                index,
-                block: index,
-                arm: Arm { variant: "a".into(), again: false },
-                load: "l".into(),
-            })
-            .collect(),
-        reference: None,
-        warnings: vec![],
-    }
-}
+use crate::plan::FORMAT;
+use crate::plan::fixture::{STUDY, planned};
 
 fn host() -> HostFacts {
     HostFacts {
@@ -43,23 +15,16 @@ fn host() -> HostFacts {
     }
 }
 
-fn verdict() -> TrialVerdict {
-    let noise = Noise { calibration_ns: 1, steal: 0.0, runnable: 0.0 };
-    TrialVerdict {
-        version: TRIAL_FORMAT,
-        invalid: vec![],
-        rate_per_s: None,
-        users: None,
-        started_anew: None,
-        noise,
-    }
+fn created(dir: &Path) -> (Store, Plan) {
+    let plan = planned(STUDY);
+    (Store::create(dir, "study: s", &plan, &host()).unwrap(), plan)
 }
 
 #[test]
 fn a_run_directory_that_holds_something_is_not_written_over() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("mine.txt"), "precious").unwrap();
-    let error = Store::create(dir.path(), "", &plan(1), &host()).unwrap_err();
+    let error = Store::create(dir.path(), "", &planned(STUDY), &host()).unwrap_err();
     assert!(matches!(error, StoreError::Exists { .. }), "{error}");
     assert!(error.help().unwrap().contains("--resume"));
     assert_eq!(fs::read_to_string(dir.path().join("mine.txt")).unwrap(), "precious");
@@ -68,54 +33,61 @@ fn a_run_directory_that_holds_something_is_not_written_over() {
 #[test]
 fn an_empty_directory_can_be_the_run() {
     let dir = tempfile::tempdir().unwrap();
-    Store::create(dir.path(), "study: s", &plan(1), &host()).unwrap();
+    created(dir.path());
     assert_eq!(fs::read_to_string(dir.path().join("study.yaml")).unwrap(), "study: s");
 }
 
 #[test]
-fn the_plan_is_read_back_as_it_was_written() {
+fn the_plan_is_read_back_as_it_was_written_or_extended() {
     let dir = tempfile::tempdir().unwrap();
-    Store::create(dir.path(), "", &plan(3), &host()).unwrap();
-    assert_eq!(Store::open(dir.path()).unwrap().1, plan(3));
+    let (store, plan) = created(dir.path());
+    assert_eq!(Store::open(dir.path()).unwrap().1, plan);
+    let longer = Plan { cycles: 9, ..plan };
+    store.extend(&longer).unwrap();
+    assert_eq!(Store::open(dir.path()).unwrap().1, longer);
 }
 
 #[test]
-fn a_trial_counts_as_measured_only_once_it_is_finished() {
+fn a_round_counts_as_measured_only_once_it_is_finished() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = plan(2);
-    let store = Store::create(dir.path(), "", &plan, &host()).unwrap();
-    store.begin_trial(&plan.trials[0]).unwrap().finish(&verdict()).unwrap();
-    store.begin_trial(&plan.trials[1]).unwrap();
-    assert!(store.is_done(&plan.trials[0]));
-    assert!(!store.is_done(&plan.trials[1]));
-    assert_eq!(store.read().unwrap().trials.len(), 1);
+    let (store, plan) = created(dir.path());
+    for (number, finishes) in [(1, true), (2, false), (11, true)] {
+        let round = store.begin_round(number).unwrap();
+        round.arm(&plan.arms[0], 0).unwrap().finish(&ArmFile::default()).unwrap();
+        if finishes {
+            round.finish(2.5).unwrap();
+        }
+    }
+    assert_eq!(store.rounds().unwrap(), [1, 11]);
+    let read = store.read().unwrap().rounds;
+    assert_eq!(read.len(), 2);
+    assert_eq!((read[0].arms.len(), read[0].wall_s), (1, 2.5));
 }
 
 #[test]
-fn the_discarded_run_is_read_back_with_the_trial_that_it_came_before() {
+fn what_is_known_of_an_arm_is_read_back_at_each_size() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = plan(2);
+    let two_sizes = "slice: 10s, matrix: {replicas: {leaf: [1, 2]}}";
+    let leaf = "    server: {port: 9000, calls: [leaf]}\n    leaf: {port: 9001}";
+    let study = STUDY.replace("slice: 10s", two_sizes);
+    let plan = planned(&study.replace("    server: {port: 9000}", leaf));
     let store = Store::create(dir.path(), "", &plan, &host()).unwrap();
-    let slice = |cpu_per_request_us| SettleSlice {
-        at_s: 1.5,
-        throughput_per_s: 10.0,
-        cpu_per_request_us,
-        p50_us: 7.0,
-    };
-    let settled =
-        SettleRecord { slices: vec![slice(Some(0.1)), slice(None)], stable: true, rest_s: 0.0 };
-    let first = store.begin_trial(&plan.trials[0]).unwrap();
-    first.write_settled(&settled).unwrap();
-    first.finish(&verdict()).unwrap();
-    store.begin_trial(&plan.trials[1]).unwrap().finish(&verdict()).unwrap();
-    let read: Vec<_> = store.read().unwrap().trials.into_iter().map(|t| t.settled).collect();
-    assert_eq!(read, [Some(settled), None]);
+    let round = store.begin_round(1).unwrap();
+    for size in 0..2 {
+        let invalid = vec![format!("size {size}")];
+        let file = ArmFile { invalid, ..ArmFile::default() };
+        round.arm(&plan.arms[0], size).unwrap().finish(&file).unwrap();
+    }
+    round.finish(1.0).unwrap();
+    let arms = store.read().unwrap().rounds.remove(0).arms;
+    let read: Vec<_> = arms.iter().map(|arm| (arm.size, arm.file.invalid[0].as_str())).collect();
+    assert_eq!(read, [(0, "size 0"), (1, "size 1")]);
 }
 
 #[test]
 fn a_lock_ends_with_its_holder_and_readers_need_none() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path(), "", &plan(1), &host()).unwrap();
+    let (store, _) = created(dir.path());
     let lock = store.lock().unwrap();
     let (other, _) = Store::open(dir.path()).unwrap();
     assert!(matches!(other.lock(), Err(StoreError::Busy { .. })));
@@ -124,13 +96,12 @@ fn a_lock_ends_with_its_holder_and_readers_need_none() {
 }
 
 #[test]
-fn what_an_interrupted_trial_left_is_gone_when_it_runs_again() {
+fn what_an_interrupted_round_left_is_gone_when_it_runs_again() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = plan(1);
-    let store = Store::create(dir.path(), "", &plan, &host()).unwrap();
-    let first = store.begin_trial(&plan.trials[0]).unwrap();
+    let (store, plan) = created(dir.path());
+    let first = store.begin_round(1).unwrap().arm(&plan.arms[0], 0).unwrap();
     fs::write(first.logs().join("old.log"), "old").unwrap();
-    let second = store.begin_trial(&plan.trials[0]).unwrap();
+    let second = store.begin_round(1).unwrap().arm(&plan.arms[0], 0).unwrap();
     assert!(!second.logs().join("old.log").exists());
 }
 
@@ -156,7 +127,7 @@ fn a_directory_without_a_plan_is_not_a_run() {
 #[test]
 fn a_plan_of_another_version_is_refused_by_number() {
     let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("plan.json"), r#"{"version": 99}"#).unwrap();
+    fs::write(dir.path().join("plan.json"), r#"{"version": 1}"#).unwrap();
     let error = Store::open(dir.path()).unwrap_err();
-    assert!(matches!(error, StoreError::Version { found: 99, wanted: FORMAT, .. }), "{error}");
+    assert!(matches!(error, StoreError::Version { found: 1, wanted: FORMAT, .. }), "{error}");
 }

@@ -19,17 +19,9 @@ pub struct StudyErrors {
 /// Something that weakens the results of a study that can be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Warning {
-    /// The interval of an effect comes from the blocks: few give a wide one.
-    #[error("line {line}: {blocks} blocks give wide intervals; write `blocks: 5` or more")]
-    FewBlocks {
-        /// Line of the file, from 1.
-        line: usize,
-        /// The blocks that it asks for.
-        blocks: u32,
-    },
     /// A gateway that does not let an external database's host out: its variant cannot work.
     #[error(
-        "line {line}: the egress gateway of {variant} does not let {host} out, so no trial of it will count"
+        "line {line}: the egress gateway of {variant} does not let {host} out, so nothing of it will count"
     )]
     NotLetOut {
         /// Line of the file, from 1.
@@ -39,7 +31,7 @@ pub enum Warning {
         /// The host.
         host: String,
     },
-    /// A booking that finds no free seat is refused, and the trials of those that come later do not count.
+    /// A booking that finds no free seat is refused, and the slices of those that come later do not count.
     #[error(
         "line {line}: {database} has {seats} seats in all, which a run may sell out; write `seats: {enough}` or more"
     )]
@@ -90,6 +82,8 @@ pub(super) enum Problem {
     DuplicateKey { key: String },
     #[error("unknown key `{key}`")]
     UnknownKey { key: String, allowed: Vec<String> },
+    #[error("`{written}` is of an older kind of study file")]
+    Retired { written: String, instead: &'static str },
     #[error("the key `{key}` is missing")]
     MissingKey { key: String, example: String },
     #[error("one of the keys {} must be there", listed(.keys))]
@@ -154,11 +148,11 @@ pub(super) enum Problem {
     RateOfNoOpenLoad { load: String },
     #[error("a swept rate is absolute, not {rate}")]
     SweptShare { rate: String },
-    #[error("the knee is another at each size, and `{axis}` is swept")]
-    KneeOfSizes { axis: &'static str },
+    #[error("the capacity is another at each size, and `{axis}` is swept")]
+    CapacityOfSizes { axis: &'static str },
     #[error("one service is swept, not {}", listed(.services))]
     SweptServices { services: Vec<String> },
-    #[error("`{value}` stands on this axis twice")]
+    #[error("`{value}` stands in this list twice")]
     SweptTwice { value: String },
     #[error("`{name}` is a load of `{other}` already")]
     SameCell { name: String, other: String },
@@ -224,26 +218,26 @@ pub(super) enum Problem {
     TypeOfNoBody,
     #[error("a {what} cannot last {duration}")]
     NoDuration { what: &'static str, duration: String },
+    #[error("a width of {width} is never reached")]
+    NoWidth { width: String },
     #[error("the stages of virtual users cannot all last 0s")]
     NoStages,
-    #[error("virtual users end with their last stage: `{key}` is for other loads")]
-    StopOfUsers { key: &'static str },
+    #[error("a slice of virtual users is all their stages: `{key}` is for other loads")]
+    LengthOfUsers { key: &'static str },
+    #[error("only a slice of a closed loop ends after a number of requests, and `{load}` is none")]
+    RequestsOfNoClosedLoad { load: String },
     #[error("only a load of virtual users has stages, and `{load}` is none")]
     StagesOfNoUsers { load: String },
-    #[error("the knee that the users were chosen for is a rate of its own, not {rate}")]
-    KneeOfKnee { rate: String },
+    #[error("what the users were chosen for is a rate of its own, not {rate}")]
+    CapacityOfCapacity { rate: String },
     #[error("the figure is derived of one pod: the key `pod` is missing")]
     NoPod,
     #[error("the figure is derived of all pods together, not of `{pod}`")]
     PodOfAll { pod: String },
     #[error(
-        "the discarded run ends after {max}, before six slices of {slice} could show it stable"
+        "the discarded load ends after {max}, before six slices of {slice} could show it stable"
     )]
     SettleTooShort { slice: String, max: String },
-    #[error("the shortest warm-up ({min}) is longer than the longest ({max})")]
-    WarmUpOrder { min: String, max: String },
-    #[error("a rehearsal is for services that stay up for the whole run")]
-    RehearsalInVain,
 }
 
 impl StudyErrors {
@@ -331,6 +325,7 @@ impl Problem {
             Self::KeyIsNotText => "write `key: value`".into(),
             Self::DuplicateKey { .. } => "keep one of the two".into(),
             Self::UnknownKey { key, allowed } => choice_help(key, allowed, "allowed here"),
+            Self::Retired { instead, .. } => (*instead).into(),
             Self::MissingKey { key, example } => format!("add it, for example `{key}: {example}`"),
             Self::MissingOneOf { .. } => "add one of them".into(),
             Self::MoreThanOneOf { .. } => "keep one of them".into(),
@@ -372,7 +367,7 @@ impl Problem {
             }
             Self::RateOfNoOpenLoad { .. } => "remove `rate`, or write `open: {rate: 20/s}`".into(),
             Self::SweptShare { .. } => "write requests per second, for example `rate: [20/s, 50/s]`".into(),
-            Self::KneeOfSizes { .. } => {
+            Self::CapacityOfSizes { .. } => {
                 "write requests per second, for example `rate: 50/s`, or sweep the rate as well: `matrix: {rate: [20/s, 50/s]}`".into()
             }
             Self::SweptServices { .. } => {
@@ -476,27 +471,25 @@ impl Problem {
             Self::StallFillsPeriod { .. } => {
                 "shorten it: the service must answer between two stalls".into()
             }
-            Self::NoDuration { what: "slice", .. } => "for example `slice: 1s`".into(),
-            Self::NoDuration { .. } => {
-                "write how long to measure, for example `duration: 30s`".into()
-            }
+            Self::NoDuration { what: "run", .. } => "write how long the run may take, for example `for: 5m`".into(),
+            Self::NoDuration { .. } => "for example `slice: 400ms`".into(),
+            Self::NoWidth { .. } => "write a share of the figures, for example `width: 3%`".into(),
             Self::NoStages => {
                 "write how long the users come, stay and go, for example `{ramp: 1s, hold: 10s, ramp_down: 1s}`".into()
             }
-            Self::StopOfUsers { key } => {
-                format!("remove `{key}`; `ramp`, `hold` and `ramp_down` say how long the load lasts")
+            Self::LengthOfUsers { key } => {
+                format!("remove `{key}`; `ramp`, `hold` and `ramp_down` say how long it is")
             }
-            Self::StagesOfNoUsers { .. } => "write `duration` or `requests`".into(),
-            Self::KneeOfKnee { .. } => {
-                "write what the slowest variant carried there, for example `knee: 1526/s`".into()
+            Self::RequestsOfNoClosedLoad { .. } => "write `slice: 400ms`".into(),
+            Self::StagesOfNoUsers { .. } => "write `slice` or `requests`".into(),
+            Self::CapacityOfCapacity { .. } => {
+                "write what the slowest variant carried there, for example `capacity: 1526/s`".into()
             }
             Self::NoPod => "add the service's name, for example `pod: vets`".into(),
             Self::PodOfAll { .. } => "remove `pod`".into(),
             Self::SettleTooShort { .. } => {
-                "leave it room, for example `{slice: 1s, max: 20s}`".into()
+                "leave it room, for example `{slice: 250ms, max: 3s}`".into()
             }
-            Self::RehearsalInVain => "write `bring_up: run`, or leave `rehearse` out".into(),
-            Self::WarmUpOrder { .. } => "write both, for example `{min: 2s, max: 10s}`".into(),
         };
         Some(help)
     }

@@ -8,6 +8,7 @@ mod environment;
 mod fault;
 mod model;
 mod quantity;
+mod retired;
 mod schema;
 mod sense;
 mod shape;
@@ -15,12 +16,12 @@ mod tree;
 
 pub use fault::{StudyErrors, Warning, nearest};
 pub use model::{
-    Airline, Ambient, App, Arrivals, BringUp, Combination, Database, Derived, Egress,
-    EgressGateway, Gateway, Inventory, JavaAgent, Load, LoadModel, Method, Mtls, NodeProxy,
+    Airline, Ambient, App, Arrivals, Combination, Curve, Database, Derived, Egress, EgressGateway,
+    Gateway, Inventory, JavaAgent, Length, Load, LoadModel, Method, Metric, Mtls, NodeProxy,
     Petclinic, Profile, Program, Queries, Reference, Request, Runtime, Server, Service, Settle,
-    Sidecar, Stop, Study, Variant, Vus, Weighted,
+    Sidecar, Study, Variant, Vus, Weighted,
 };
-pub use quantity::{Name, Rate, Setting, TimeSpan};
+pub use quantity::{Name, Rate, Setting, Share, TimeSpan};
 pub use schema::schema;
 
 use fault::{Fault, Problem};
@@ -81,8 +82,7 @@ fn read_into(
     faults.extend(
         nonsense.filter(|found| mended.is_written(found)).map(|found| found.located(&root)),
     );
-    let mut warnings = few_blocks(&study, &root, text);
-    warnings.extend(untraced(&study, &root, text));
+    let mut warnings = untraced(&study, &root, text);
     warnings.extend(not_let_out(&study, &root, text));
     warnings.extend(few_seats(&study, &root, text));
     Some((study, warnings))
@@ -102,22 +102,6 @@ fn typed(mended: &Mended, faults: &mut Vec<Fault>) -> Option<Study> {
             None
         }
     }
-}
-
-/// The warnings about the study's blocks and those of its profiles, as far as the file names them.
-fn few_blocks(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
-    let written = [
-        (Some(study.blocks), Pointer::to(&["blocks"])),
-        (study.quick.blocks, Pointer::to(&["quick", "blocks"])),
-        (study.paper.blocks, Pointer::to(&["paper", "blocks"])),
-        (study.spring.blocks, Pointer::to(&["spring", "blocks"])),
-    ];
-    let warning = |(blocks, at): (Option<u32>, Pointer)| {
-        let blocks = blocks.filter(|blocks| *blocks < 5)?;
-        let line = text[..root.at(&at)?.span.start].lines().count();
-        Some(Warning::FewBlocks { line, blocks })
-    };
-    written.into_iter().filter_map(warning).collect()
 }
 
 /// Settings with which an agent is there and traces nothing: its cost would not be that of tracing.

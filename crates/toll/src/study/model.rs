@@ -1,7 +1,9 @@
 //! The study as written: the types are the file's shape, their comments its descriptions.
 //!
 //! The JSON schema, the checks of the reader and the annotated default all follow from here.
-//! Nothing is resolved: a rate may still be a share of the knee, a binary may still be missing.
+//! Nothing is resolved: a rate may still be a share of the capacity, a binary may still be missing.
+
+use std::fmt;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -43,29 +45,40 @@ pub struct Study {
     /// The loads that every variant bears, by name.
     #[schemars(extend("minProperties" = 1))]
     pub loads: IndexMap<Name, Load>,
-    /// How often every variant bears every load; the interval of an effect comes from the blocks.
-    #[serde(default = "default::blocks")]
-    #[schemars(range(min = 2, max = 1000))]
-    pub blocks: u32,
+    /// Rounds: each starts every variant anew, and the interval of an effect comes from how they differ.
+    #[serde(default = "default::rounds")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub rounds: u32,
+    /// As many rounds as fit into this time, instead of a number of them.
+    #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["5m"]))]
+    pub time: Option<TimeSpan>,
+    /// Rounds until half of the interval of each headline metric is at most this share of its figure, instead of a
+    /// number of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["3%"]))]
+    pub width: Option<Share>,
+    /// Cycles of a round: in each every variant bears every load twice, for a slice each time.
+    #[serde(default = "default::cycles")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub cycles: u32,
+    /// The few metrics that get a verdict.
+    #[serde(default = "default::headline")]
+    #[schemars(length(min = 1), extend("examples" = [["latency_p50", "cpu_per_request"]]))]
+    pub headline: Vec<Metric>,
     /// A difference that lies inside this share of the baseline is called no difference.
     #[serde(default = "default::bound")]
     pub bound: Share,
-    /// How long a variant stays up.
+    /// The discarded load that brings fresh services to their steady state, before their first slice.
     #[serde(default)]
-    pub bring_up: BringUp,
-    /// The discarded run that brings fresh services to their steady state, before their first load.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub settle: Option<Settle>,
-    /// The phase before the measured one.
-    #[serde(default)]
-    pub warm_up: WarmUp,
-    /// How long the idle cost is measured, after the start and before the first request.
+    pub settle: Settle,
+    /// How long the idle cost is measured in each round, without load.
     #[serde(default = "default::idle")]
     pub idle: TimeSpan,
     /// What `--quick` changes: a first look.
     #[serde(default = "default::quick")]
     pub quick: Changes,
-    /// What `--paper` changes: durations as published.
+    /// What `--paper` changes: as long as published.
     #[serde(default)]
     pub paper: Changes,
     /// What `--runtime spring` changes besides the runtime: a JVM takes longer to reach its steady state.
@@ -74,6 +87,43 @@ pub struct Study {
     /// Published figures of the same study, shown beside the user's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
+}
+
+/// A quantity that is compared.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("examples" = ["latency_p50"]))]
+pub enum Metric {
+    /// Median latency, microseconds.
+    LatencyP50,
+    /// 90th percentile of latency, microseconds.
+    LatencyP90,
+    /// 95th percentile of latency, microseconds.
+    LatencyP95,
+    /// 99th percentile of latency, microseconds.
+    LatencyP99,
+    /// Mean latency, microseconds.
+    LatencyMean,
+    /// CPU time of all components but the load generator and toll itself per completed request, microseconds.
+    CpuPerRequest,
+    /// CPU time of the application's services alone per completed request, microseconds.
+    ApplicationCpuPerRequest,
+    /// CPU time of the data plane's proxies (sidecars, egress gateway, its SNI proxy, node proxies, waypoint) per
+    /// completed request, microseconds; of variants that have a data plane.
+    MeshCpuPerRequest,
+    /// Completed requests per second.
+    Throughput,
+    /// Anonymous memory of application and data plane at its mean in the measured window, bytes.
+    Memory,
+}
+
+impl fmt::Display for Metric {
+    /// As the study file has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// One configuration of the application; `{}` is the application alone.
@@ -204,7 +254,7 @@ pub enum Mtls {
     Strict,
 }
 
-/// One load: what is asked, how requests are released, and for how long.
+/// One load: what is asked, how requests are released, and how long a slice of it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("unevaluatedProperties" = false))]
 pub struct Load {
@@ -219,12 +269,12 @@ pub struct Load {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(extend("examples" = [{"gateway": 1, "vets": 9}]))]
     pub spans: IndexMap<Name, u32>,
-    /// How requests are released, and when that ends.
+    /// How requests are released.
     #[serde(flatten)]
     pub model: LoadModel,
-    /// When the measured phase ends; virtual users end with their last stage.
+    /// How long a slice is; one of virtual users is all their stages.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub stop: Option<Stop>,
+    pub length: Option<Length>,
     /// What the load is swept over: it is borne once for each combination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<Matrix>,
@@ -282,25 +332,27 @@ pub enum LoadModel {
     Closed(Closed),
     /// Virtual users, who pause between their requests.
     Vus(Vus),
+    /// Arrival rates from 10 to 100 % of the capacity: latency and cost against the rate.
+    Curve(Curve),
 }
 
-/// When the measured phase ends.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// How long a slice of a load is, behind its guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Stop {
-    /// After this time.
-    Duration(
+pub enum Length {
+    /// So long.
+    Slice(
         #[schemars(extend(
-            "description" = "How long to measure.",
-            "examples" = ["30s", "5m", "500ms"]
+            "description" = "Length of a slice behind its guard.",
+            "examples" = ["400ms", "1s"]
         ))]
         TimeSpan,
     ),
-    /// After this many requests.
+    /// As long as so many requests take, in a closed loop.
     Requests(
         #[schemars(
             range(min = 1),
-            extend("description" = "How many requests to measure.", "examples" = [100_000])
+            extend("description" = "Requests of a slice of a closed loop.", "examples" = [100_000])
         )]
         u64,
     ),
@@ -309,9 +361,9 @@ pub enum Stop {
 /// An arrival schedule that does not wait for answers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(extend("examples" = [{"rate": "60% of knee"}]))]
+#[schemars(extend("examples" = [{"rate": "50% of capacity"}]))]
 pub struct Open {
-    /// Arrivals per second, or a share of what the slowest variant can take.
+    /// Arrivals per second, or a share of what the slowest variant carries flat out.
     pub rate: Rate,
     /// The law of the arrivals.
     #[serde(default)]
@@ -344,25 +396,37 @@ pub struct Closed {
     pub connections: u32,
 }
 
+/// Arrival rates from 10 to 100 % of the capacity, each a load of its own called `LOAD-10` to `LOAD-100`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Curve {
+    /// How many rates.
+    #[schemars(range(min = 2, max = 20))]
+    pub steps: u32,
+}
+
 /// Virtual users over time, each with several requests at once and a pause after their answers, as k6 has them.
 ///
-/// The measured phase is all three stages.
+/// A slice is all three stages; without a ramp the users come in evenly over their pause, which is not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(extend("examples" = [{"users": 320, "ramp": "50s", "hold": "10m", "ramp_down": "50s"}]))]
+#[schemars(extend("examples" = [{"users": 320, "think": "1s", "parallel": 4}]))]
 pub struct Vus {
     /// The most that are at work, before they are scaled to the machine.
     #[schemars(range(min = 1, max = 60_000), extend("examples" = [320]))]
     pub users: u32,
-    /// At work at the begin and at the end; never more than `users`.
-    #[serde(default = "default::start")]
+    /// At work at the begin and at the end, where there is a ramp; never more than `users`.
+    #[serde(default)]
     #[schemars(range(min = 0, max = 60_000))]
     pub start: u32,
     /// From `start` to `users`.
+    #[serde(default = "default::no_ramp")]
     pub ramp: TimeSpan,
     /// With all users.
+    #[serde(default = "default::hold")]
     pub hold: TimeSpan,
     /// From `users` to `start`.
+    #[serde(default = "default::no_ramp")]
     pub ramp_down: TimeSpan,
     /// Pause of a user after the last answer of an iteration.
     #[serde(default = "default::think")]
@@ -382,32 +446,17 @@ pub struct Vus {
 pub struct Scale {
     /// Requests per second that the slowest variant carried where the users were chosen.
     #[schemars(extend("examples" = ["1526/s"]))]
-    pub knee: Rate,
+    pub capacity: Rate,
 }
 
-/// How long a variant stays up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(extend("examples" = ["block"]))]
-pub enum BringUp {
-    /// For one load: nothing is inherited.
-    #[default]
-    Trial,
-    /// For all loads of one block: services that are slow to start are started less often.
-    Block,
-    /// For one block, all variants side by side: what is compared lies close together in time.
-    Together,
-    /// For the whole run, all variants side by side: for services that need minutes to be at their best.
-    Run,
-}
-
-/// A discarded run in a closed loop, slice after slice, until throughput and CPU per request are stable.
+/// A discarded load on fresh services: closed loops, slice after slice round the variants, until throughput and CPU per
+/// request are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settle {
     /// Length of a slice; the last three are held against the three before.
     pub slice: TimeSpan,
-    /// Never longer than this in all; room for at least six slices.
+    /// Never longer than this for one variant; room for at least six slices.
     pub max: TimeSpan,
     /// Connections of the closed loop.
     #[schemars(range(min = 1, max = 60_000))]
@@ -415,35 +464,27 @@ pub struct Settle {
     /// Then no request is sent until the services are quiet, for this long at the most: a JIT compiler works off what
     /// it had to put by.
     pub rest: TimeSpan,
-    /// Then every arm bears every load once before the first block, and that counts for nothing; with `bring_up: run`.
-    pub rehearse: bool,
-}
-
-/// The warm-up ends when the series is stable.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct WarmUp {
-    /// Never shorter than this.
-    pub min: TimeSpan,
-    /// Never longer than this.
-    pub max: TimeSpan,
 }
 
 /// What a profile changes; what it does not name stays as the study says.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Changes {
-    /// Blocks instead of the study's.
+    /// Rounds instead of the study's, and instead of its `for` and `width`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 2, max = 1000), extend("examples" = [5]))]
-    pub blocks: Option<u32>,
-    /// Duration of every load, also of one that the study ends after a number of requests.
+    #[schemars(range(min = 1, max = 1000), extend("examples" = [4]))]
+    pub rounds: Option<u32>,
+    /// Cycles instead of the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration: Option<TimeSpan>,
-    /// Stages of every load of virtual users, which `duration` leaves alone.
+    #[schemars(range(min = 1, max = 1000), extend("examples" = [2]))]
+    pub cycles: Option<u32>,
+    /// Length of a slice of every load, also of one whose slices the study ends by `requests`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<TimeSpan>,
+    /// Stages of every load of virtual users, which `slice` leaves alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vus: Option<Stages>,
-    /// The end of single loads, by name; goes before `duration` and `vus`.
+    /// The slices of single loads, by name; goes before `slice` and `vus`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub loads: IndexMap<Name, End>,
     /// Sweeps of single loads, by name.
@@ -452,15 +493,9 @@ pub struct Changes {
     /// Work of every built-in service, instead of the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<app::Work>,
-    /// How long a variant stays up, instead of the study's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bring_up: Option<BringUp>,
-    /// Discarded run instead of the study's.
+    /// Discarded load instead of the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settle>,
-    /// Warm-up instead of the study's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warm_up: Option<WarmUp>,
     /// Idle time instead of the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<TimeSpan>,
@@ -472,34 +507,37 @@ pub struct Changes {
 #[schemars(extend("examples" = [{"ramp": "50s", "hold": "10m", "ramp_down": "50s"}]))]
 pub struct Stages {
     /// From `start` to `users`.
+    #[serde(default = "default::no_ramp")]
     pub ramp: TimeSpan,
     /// With all users.
+    #[serde(default = "default::hold")]
     pub hold: TimeSpan,
     /// From `users` to `start`.
+    #[serde(default = "default::no_ramp")]
     pub ramp_down: TimeSpan,
 }
 
-/// When a profile ends the measured phase of one load.
+/// How long a profile makes the slices of one load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// After this time.
-    Duration(
+    /// So long.
+    Slice(
         #[schemars(extend(
-            "description" = "How long to measure.",
-            "examples" = ["30s", "5m", "500ms"]
+            "description" = "Length of a slice behind its guard.",
+            "examples" = ["400ms", "1s"]
         ))]
         TimeSpan,
     ),
-    /// After this many requests.
+    /// As long as so many requests take, in a closed loop.
     Requests(
         #[schemars(
             range(min = 1),
-            extend("description" = "How many requests to measure.", "examples" = [100_000])
+            extend("description" = "Requests of a slice of a closed loop.", "examples" = [100_000])
         )]
         u64,
     ),
-    /// After these stages.
+    /// These stages.
     Vus(Stages),
 }
 
@@ -512,7 +550,7 @@ pub enum Profile {
     Default,
     /// A first look.
     Quick,
-    /// With the published durations.
+    /// As long as published.
     Paper,
 }
 
@@ -529,13 +567,14 @@ impl Study {
 
     /// The study with these changes.
     pub fn with(mut self, changes: &Changes) -> Self {
-        self.blocks = changes.blocks.unwrap_or(self.blocks);
-        self.bring_up = changes.bring_up.unwrap_or(self.bring_up);
-        self.settle = changes.settle.or(self.settle);
+        if let Some(rounds) = changes.rounds {
+            (self.rounds, self.time, self.width) = (rounds, None, None);
+        }
+        self.cycles = changes.cycles.unwrap_or(self.cycles);
+        self.settle = changes.settle.unwrap_or(self.settle);
         for service in self.app.services.values_mut().filter(|service| service.takes_work()) {
             service.work = changes.work.or(service.work);
         }
-        self.warm_up = changes.warm_up.unwrap_or(self.warm_up);
         self.idle = changes.idle.unwrap_or(self.idle);
         for (name, load) in &mut self.loads {
             load.matrix = changes.matrices.get(name).cloned().or(load.matrix.take());
@@ -564,28 +603,48 @@ impl Load {
             }
             return;
         }
-        let own = own.and_then(End::stop);
-        self.stop = own.or(changes.duration.map(Stop::Duration)).or(self.stop);
+        let own = own.and_then(End::length);
+        self.length = own.or(changes.slice.map(Length::Slice)).or(self.length);
     }
 }
 
-impl From<Stop> for End {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Duration(duration) => Self::Duration(duration),
-            Stop::Requests(requests) => Self::Requests(requests),
+impl From<Length> for End {
+    fn from(length: Length) -> Self {
+        match length {
+            Length::Slice(slice) => Self::Slice(slice),
+            Length::Requests(requests) => Self::Requests(requests),
         }
     }
 }
 
 impl End {
-    /// The end of a load that is none of virtual users.
-    pub fn stop(self) -> Option<Stop> {
+    /// The slices of a load that is none of virtual users.
+    pub fn length(self) -> Option<Length> {
         match self {
-            Self::Duration(duration) => Some(Stop::Duration(duration)),
-            Self::Requests(requests) => Some(Stop::Requests(requests)),
+            Self::Slice(slice) => Some(Length::Slice(slice)),
+            Self::Requests(requests) => Some(Length::Requests(requests)),
             Self::Vus(_) => None,
         }
+    }
+}
+
+impl Default for Length {
+    fn default() -> Self {
+        Self::Slice(TimeSpan::from_millis(400))
+    }
+}
+
+impl Default for Curve {
+    fn default() -> Self {
+        Self { steps: 10 }
+    }
+}
+
+impl Curve {
+    /// Its rates, each as a whole per cent of the capacity.
+    pub fn percents(&self) -> impl Iterator<Item = u32> {
+        let steps = self.steps.max(2);
+        (0..steps).map(move |step| 10 + (90 * step).div_ceil(steps - 1))
     }
 }
 
@@ -608,30 +667,31 @@ impl Settle {
     pub const SLICES: u32 = 6;
 }
 
-impl Default for WarmUp {
-    fn default() -> Self {
-        Self { min: TimeSpan::from_secs(2), max: TimeSpan::from_secs(10) }
-    }
-}
-
 impl Default for Settle {
     fn default() -> Self {
         Self {
-            slice: TimeSpan::from_secs(1),
-            max: TimeSpan::from_secs(20),
-            connections: 50,
+            slice: TimeSpan::from_millis(250),
+            max: TimeSpan::from_secs(3),
+            connections: 32,
             rest: TimeSpan::from_secs(0),
-            rehearse: false,
         }
     }
 }
 
 /// The defaults that are no type's own; `default.yaml` states and explains them.
 mod default {
-    use super::{Changes, Share, Stages, TimeSpan, WarmUp};
+    use super::{Changes, Metric, Share, TimeSpan};
 
-    pub(super) fn blocks() -> u32 {
-        5
+    pub(super) fn rounds() -> u32 {
+        8
+    }
+
+    pub(super) fn cycles() -> u32 {
+        4
+    }
+
+    pub(super) fn headline() -> Vec<Metric> {
+        vec![Metric::LatencyP50, Metric::LatencyP99, Metric::CpuPerRequest]
     }
 
     pub(super) fn bound() -> Share {
@@ -639,15 +699,19 @@ mod default {
     }
 
     pub(super) fn idle() -> TimeSpan {
-        TimeSpan::from_secs(2)
+        TimeSpan::from_secs(1)
     }
 
     pub(super) fn connections() -> u32 {
         256
     }
 
-    pub(super) fn start() -> u32 {
-        5
+    pub(super) fn no_ramp() -> TimeSpan {
+        TimeSpan::from_secs(0)
+    }
+
+    pub(super) fn hold() -> TimeSpan {
+        TimeSpan::from_secs(2)
     }
 
     pub(super) fn think() -> TimeSpan {
@@ -660,14 +724,9 @@ mod default {
 
     pub(super) fn quick() -> Changes {
         Changes {
-            duration: Some(TimeSpan::from_secs(3)),
-            vus: Some(Stages {
-                ramp: TimeSpan::from_millis(500),
-                hold: TimeSpan::from_secs(2),
-                ramp_down: TimeSpan::from_millis(500),
-            }),
-            warm_up: Some(WarmUp { min: TimeSpan::from_millis(500), max: TimeSpan::from_secs(2) }),
-            idle: Some(TimeSpan::from_secs(1)),
+            rounds: Some(4),
+            cycles: Some(3),
+            idle: Some(TimeSpan::from_millis(500)),
             ..Changes::default()
         }
     }

@@ -1,4 +1,4 @@
-//! Turns the short texts of a study file (`300us`, `5%`, `60% of knee`) into quantities, and back.
+//! Turns the short texts of a study file (`300us`, `5%`, `50% of capacity`) into quantities, and back.
 //!
 //! Each type states its own form in its JSON schema: `title` is what a message calls it,
 //! `examples` are what a message shows, and `format` is what [`fits`] checks.
@@ -64,8 +64,8 @@ pub struct Share(f64);
 pub enum Rate {
     /// Arrivals per second, above 0.
     PerSecond(f64),
-    /// A share of the knee, above 0 %: the highest rate that every variant still keeps up with.
-    OfKnee(Share),
+    /// A share of the capacity, above 0 %: what the slowest variant carries flat out.
+    OfCapacity(Share),
 }
 
 /// The two YAML types that a rate may have.
@@ -350,7 +350,7 @@ impl Rate {
     fn is_above_zero(&self) -> bool {
         match self {
             Self::PerSecond(rate) => *rate > 0.0 && rate.is_finite(),
-            Self::OfKnee(share) => share.0 > 0.0,
+            Self::OfCapacity(share) => share.0 > 0.0,
         }
     }
 }
@@ -360,11 +360,11 @@ impl FromStr for Rate {
 
     fn from_str(text: &str) -> Result<Self, NotA> {
         let per_second = || plain_number(text.strip_suffix("/s")?.trim_end()).map(Self::PerSecond);
-        let of_knee = || {
-            let share = text.strip_suffix("knee")?.trim_end().strip_suffix("of")?;
-            share.trim_end().parse().ok().map(Self::OfKnee)
+        let of_capacity = || {
+            let share = text.strip_suffix("capacity")?.trim_end().strip_suffix("of")?;
+            share.trim_end().parse().ok().map(Self::OfCapacity)
         };
-        per_second().or_else(of_knee).filter(Self::is_above_zero).ok_or(NotA("an arrival rate"))
+        per_second().or_else(of_capacity).filter(Self::is_above_zero).ok_or(NotA("an arrival rate"))
     }
 }
 
@@ -385,7 +385,7 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PerSecond(rate) => write!(f, "{rate}/s"),
-            Self::OfKnee(share) => write!(f, "{share} of knee"),
+            Self::OfCapacity(share) => write!(f, "{share} of capacity"),
         }
     }
 }
@@ -515,9 +515,9 @@ schema_of!(Rate, {
     "title": "arrival rate",
     "type": ["string", "number"],
     "format": Rate::FORMAT,
-    "pattern": "^[0-9]+(\\.[0-9]+)? *(/s|% *of *knee)$",
+    "pattern": "^[0-9]+(\\.[0-9]+)? *(/s|% *of *capacity)$",
     "exclusiveMinimum": 0,
-    "examples": ["60% of knee", "500/s", 500],
+    "examples": ["50% of capacity", "500/s", 500],
 });
 schema_of!(Binary, {
     "title": "path of a program",

@@ -14,8 +14,8 @@ mod sweep;
 pub(super) use airline::books;
 
 use super::fault::Problem;
-use super::model::{BringUp, Changes, Settle, Study, WarmUp};
-use super::quantity::{Name, TimeSpan};
+use super::model::{Changes, Settle, Study};
+use super::quantity::{Name, Share, TimeSpan};
 use super::tree::Pointer;
 
 /// A problem, the place it is at, and the other places that it follows from.
@@ -59,9 +59,8 @@ pub(super) fn check(study: &Study) -> Vec<Nonsense> {
     found.extend(if sweeps.is_empty() { reference::check(study) } else { Vec::new() });
     found.extend(sweeps);
     found.extend(load::check(study));
-    found.extend(warm_up_order(&study.warm_up, &Pointer::to(&["warm_up"])));
-    found.extend(study.settle.iter().flat_map(|s| hasty_settle(s, &Pointer::to(&["settle"]))));
-    found.extend(rehearsal_in_vain(study.settle, study.bring_up, &Pointer::to(&["settle"])));
+    found.extend(extent(study));
+    found.extend(hasty_settle(&study.settle, &Pointer::to(&["settle"])));
     for (key, block) in
         [("quick", &study.quick), ("paper", &study.paper), ("spring", &study.spring)]
     {
@@ -115,12 +114,18 @@ fn zero(what: &'static str, duration: TimeSpan, at: Pointer) -> Option<Nonsense>
     duration.is_zero().then(|| at_value(problem(), at))
 }
 
-fn warm_up_order(warm_up: &WarmUp, at: &Pointer) -> Option<Nonsense> {
-    let (min, max) = (warm_up.min.to_string(), warm_up.max.to_string());
-    (warm_up.min > warm_up.max).then(|| at_value(Problem::WarmUpOrder { min, max }, at.clone()))
+/// A run that would never end or at once, and a headline metric that is one already.
+fn extent(study: &Study) -> Vec<Nonsense> {
+    let headline = study.headline.iter().map(ToString::to_string).collect();
+    let mut found = sweep::twice(headline, &Pointer::to(&["headline"]));
+    found.extend(study.time.and_then(|time| zero("run", time, Pointer::to(&["for"]))));
+    let width = study.width.filter(|width| width.fraction() == 0.0);
+    let never = |width: Share| Problem::NoWidth { width: width.to_string() };
+    found.extend(width.map(|width| at_value(never(width), Pointer::to(&["width"]))));
+    found
 }
 
-/// A discarded run that must end before it can be stable.
+/// A discarded load that must end before it can be stable.
 fn hasty_settle(settle: &Settle, at: &Pointer) -> Option<Nonsense> {
     let no_slice = zero("slice", settle.slice, at.child("slice"));
     let hasty = settle.max.get() < settle.slice.get() * Settle::SLICES;
@@ -128,34 +133,11 @@ fn hasty_settle(settle: &Settle, at: &Pointer) -> Option<Nonsense> {
     no_slice.or_else(|| hasty.then(|| at_value(Problem::SettleTooShort { slice, max }, at.clone())))
 }
 
-/// A rehearsal of services that each block or trial starts anew.
-fn rehearsal_in_vain(settle: Option<Settle>, bring_up: BringUp, at: &Pointer) -> Option<Nonsense> {
-    let in_vain = settle.is_some_and(|settle| settle.rehearse) && bring_up != BringUp::Run;
-    in_vain.then(|| at_value(Problem::RehearsalInVain, at.child("rehearse")))
-}
-
 fn changes(study: &Study, changes: &Changes, at: &Pointer) -> Vec<Nonsense> {
-    let duration = changes.duration;
-    let duration = duration.and_then(|duration| zero("load", duration, at.child("duration")));
-    let warm_up = changes.warm_up.and_then(|warm_up| warm_up_order(&warm_up, &at.child("warm_up")));
+    let slice = changes.slice.and_then(|slice| zero("slice", slice, at.child("slice")));
     let settle = changes.settle.and_then(|settle| hasty_settle(&settle, &at.child("settle")));
-    let stays_up = changes.bring_up.unwrap_or(study.bring_up);
-    let rehearsal = rehearsal_in_vain(changes.settle, stays_up, &at.child("settle"));
-    let inherited = changes.bring_up.filter(|_| changes.settle.is_none()).and_then(|bring_up| {
-        let in_vain = rehearsal_in_vain(study.settle, bring_up, &Pointer::to(&["settle"]));
-        in_vain.map(|_| at_value(Problem::RehearsalInVain, at.child("bring_up")))
-    });
-    let rehearsal = rehearsal.or(inherited);
     let vus = changes.vus.and_then(|stages| load::no_stages(&stages, at.child("vus")));
     let loads = load::changes(study, &changes.loads, &at.child("loads"));
     let matrices = sweep::changes(study, changes, &at.child("matrices"));
-    duration
-        .into_iter()
-        .chain(warm_up)
-        .chain(settle)
-        .chain(rehearsal)
-        .chain(vus)
-        .chain(loads)
-        .chain(matrices)
-        .collect()
+    slice.into_iter().chain(settle).chain(vus).chain(loads).chain(matrices).collect()
 }

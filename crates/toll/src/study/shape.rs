@@ -9,6 +9,7 @@ use serde_json::{Map, Number, Value};
 use super::environment::first_variable;
 use super::fault::{Fault, Problem, nearest};
 use super::quantity::{self, Binary, Name};
+use super::retired::retired;
 use super::schema::{Keys, Shape, Tagged, example_of};
 use super::tree::{Content, Entry, Node, Pointer, Span};
 
@@ -95,7 +96,7 @@ impl Walk<'_> {
     /// The key that was meant is not there: what follows from that is no news.
     fn note_slip(&mut self, spot: &Spot, unknown: &str, entries: &[Entry], keys: &Keys) {
         let names = keys.names();
-        let meant = nearest(unknown, &names);
+        let meant = meant(unknown, &names);
         let absent = meant.filter(|key| entries.iter().all(|entry| entry.key != **key));
         self.stand_ins.extend(absent.map(|key| spot.at.child(key)));
     }
@@ -224,8 +225,14 @@ impl<'a> Spot<'a> {
 fn is_misspelt(gap: &[&str], entries: &[Entry], keys: &Keys) -> bool {
     let names = keys.names();
     let unknown = entries.iter().filter(|entry| keys.get(&entry.key).is_none());
-    let mut meant = unknown.filter_map(|entry| nearest(&entry.key, &names));
-    meant.any(|key| gap.contains(&key))
+    unknown.filter_map(|entry| meant(&entry.key, &names)).any(|key| gap.contains(&key))
+}
+
+/// The key that an unknown one stands for.
+fn meant<'k>(unknown: &str, names: &'k [String]) -> Option<&'k str> {
+    let successor = retired(unknown).and_then(|retired| retired.key);
+    let successor = names.iter().find(|name| successor == Some(name.as_str()));
+    successor.map(String::as_str).or_else(|| nearest(unknown, names))
 }
 
 fn missing(gap: &[&str], example: &Value) -> Problem {
@@ -236,7 +243,13 @@ fn missing(gap: &[&str], example: &Value) -> Problem {
 }
 
 fn unknown_key(key: &str, keys: &Keys) -> Problem {
-    Problem::UnknownKey { key: key.into(), allowed: keys.names() }
+    let unknown = || Problem::UnknownKey { key: key.into(), allowed: keys.names() };
+    of_older_files(key).unwrap_or_else(unknown)
+}
+
+fn of_older_files(written: &str) -> Option<Problem> {
+    let instead = retired(written)?.instead;
+    Some(Problem::Retired { written: written.into(), instead })
 }
 
 fn bad_choice(word: &str, words: &[&str]) -> Option<Problem> {
@@ -307,12 +320,12 @@ fn text_problem(text: &str, schema: &Value) -> Option<Problem> {
     }
     let least = schema["minLength"].as_u64().unwrap_or(0);
     let fits = quantity::fits(format, text) && text.len() as u64 >= least;
-    let problem = || Problem::Unreadable {
+    let unreadable = || Problem::Unreadable {
         text: text.into(),
         wanted: wanted(schema),
         examples: examples(schema),
     };
-    (!fits).then(problem)
+    (!fits).then(|| of_older_files(text).unwrap_or_else(unreadable))
 }
 
 fn number_problem(number: &Number, schema: &Value) -> Option<Problem> {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::model::Closed;
 use super::quantity::{Binary, Name, Share, TimeSpan};
+use super::retired::RETIRED;
 use super::schema::{Keys, Shape, example_of};
 use super::*;
 
@@ -28,12 +29,12 @@ variants:
   mesher: {sidecar: {proxy: mesher, binary: \"${MESHER_BIN}\"}}
 baseline: bare
 loads:
-  same-rate: {open: {rate: 60% of knee}, duration: 30s}
+  same-rate: {open: {rate: 50% of capacity}, slice: 400ms}
   flat-out:
     closed: {connections: 36}
     requests: 1000
-blocks: 5
-warm_up: {min: 2s, max: 10s}
+rounds: 8
+settle: {slice: 250ms, max: 3s}
 reference:
   source: a paper
   figures:
@@ -69,9 +70,8 @@ loads:
   reads: {closed: {connections: 8}, requests: 1000, request: {path: /log}}
   writes:
     open: {rate: 500/s}
-    duration: 30s
+    slice: 400ms
     request: {method: POST, path: /log, content_type: text/plain, body: 'n {{counter}}'}
-bring_up: block
 settle: {slice: 1s, max: 20s}
 paper: {loads: {reads: {requests: 1000000}}}
 spring: {settle: {max: 30s}}
@@ -105,10 +105,10 @@ variants:
   easeagent: {java_agent: {kind: easeagent, jar: \"${EASEAGENT}\"}}
 baseline: baseline
 loads:
-  same-rate: {open: {rate: 500/s}, duration: 30s, spans: {gateway: 1, vets: 9}}
+  same-rate: {open: {rate: 500/s}, slice: 400ms, spans: {gateway: 1, vets: 9}}
   users:
-    vus: {users: 320, ramp: 1s, hold: 4s, ramp_down: 500ms, parallel: 4, scale: {knee: 1526/s}}
-paper: {duration: 1m, vus: {ramp: 50s, hold: 10m, ramp_down: 50s}}
+    vus: {users: 320, ramp: 1s, hold: 4s, ramp_down: 500ms, parallel: 4, scale: {capacity: 1526/s}}
+paper: {slice: 1m, vus: {ramp: 50s, hold: 10m, ramp_down: 50s}}
 reference:
   source: a paper
   figures:
@@ -136,10 +136,8 @@ baseline: bare
 loads:
   get:
     open: {rate: 20/s}
-    duration: 3s
     matrix: {rate: [20/s, 50/s], replicas: {page: [1, 10]}, nodes: [1, 2]}
-  wake-up: {open: {rate: 200/s}, duration: 1s}
-bring_up: block
+  wake-up: {open: {rate: 200/s}, slice: 1s}
 quick: {matrices: {get: {replicas: {page: [1, 4]}}}}
 reference:
   source: a paper
@@ -176,13 +174,13 @@ baseline: bypass
 loads:
   clients:
     closed: {connections: 20}
-    duration: 3s
+    slice: 400ms
     mix:
       find: {weight: 40, path: \"/flights?from=A1&to=A2\"}
       book: {weight: 20, method: POST, path: /bookings, body: '{\"key\": \"{{counter}}-{{random}}\", \"customer\": 7, \"flight\": {{random.0.199}}}'}
       look: {weight: 20, path: \"/customers/{{random.0.99}}\"}
     matrix: {connections: [1, 5, 20]}
-  steady: {open: {rate: 100/s}, duration: 3s, request: {path: \"/bookings?customer=7\"}}
+  steady: {open: {rate: 100/s}, request: {path: \"/bookings?customer=7\"}}
 quick: {matrices: {clients: {connections: [1, 20]}}}
 reference:
   source: a paper
@@ -196,11 +194,6 @@ const BOOKS: &str = "method: POST, path: /bookings, body: '{\"key\": \"{{counter
 
 fn no_environment(_: &str) -> Option<String> {
     None
-}
-
-fn built_in(name: &str) -> Study {
-    let (_, text) = builtin().iter().find(|(known, _)| *known == name).unwrap();
-    read(name, text, &no_environment).unwrap().0
 }
 
 fn sound() -> Study {
@@ -247,25 +240,34 @@ shown_as! {
     a_missing_key_of_the_whole_file_is_shown_at_its_start: "baseline: bare\n" => "";
     a_missing_proxy_is_shown_with_an_example: "proxy: envoy, " => "";
     a_number_where_a_mapping_is_wanted_is_shown: "{bytes: 5}" => "5";
-    a_text_where_a_number_is_wanted_is_shown: "blocks: 5" => "blocks: five";
-    a_fraction_where_a_whole_number_is_wanted_is_shown: "blocks: 5" => "blocks: 5.5";
-    a_number_without_unit_is_no_duration: "duration: 30s" => "duration: 30";
-    a_key_that_is_left_empty_is_shown: "warm_up: {min: 2s, max: 10s}" => "warm_up:";
+    a_text_where_a_number_is_wanted_is_shown: "rounds: 8" => "rounds: five";
+    a_fraction_where_a_whole_number_is_wanted_is_shown: "rounds: 8" => "rounds: 5.5";
+    a_number_without_unit_is_no_duration: "slice: 400ms" => "slice: 400";
+    a_key_that_is_left_empty_is_shown: "settle: {slice: 250ms, max: 3s}" => "settle:";
     a_number_that_should_be_quoted_is_shown_quoted: "source: a paper" => "source: 2019";
     a_misspelt_word_is_answered_with_the_nearest_one: "mtls: strict" => "mtls: strikt";
     an_unknown_proxy_is_answered_with_the_known_ones: "proxy: envoy" => "proxy: nginx";
-    an_unreadable_duration_is_shown_with_examples: "duration: 30s" => "duration: half a minute";
-    an_unreadable_rate_is_shown_with_examples: "60% of knee" => "60%";
+    an_unreadable_duration_is_shown_with_examples: "slice: 400ms" => "slice: half a minute";
+    an_unreadable_rate_is_shown_with_examples: "50% of capacity" => "60%";
     an_unreadable_name_is_shown_with_examples: "study: sound" => "study: ../../etc";
     a_name_with_a_capital_letter_is_shown_with_examples: "  same-rate:" => "  Same Rate:";
     a_port_outside_its_range_is_shown: "port: 9000" => "port: 70000";
-    a_rate_of_zero_is_shown: "60% of knee" => "0";
-    one_block_is_too_few: "blocks: 5" => "blocks: 1";
-    a_bound_above_the_whole_is_shown: "blocks: 5" => "bound: 150%";
-    a_load_must_be_open_or_closed: "open: {rate: 60% of knee}, " => "";
+    a_rate_of_zero_is_shown: "50% of capacity" => "0";
+    no_rounds_are_too_few: "rounds: 8" => "rounds: 0";
+    no_cycles_are_too_few: "rounds: 8" => "cycles: 0";
+    a_run_takes_time: "rounds: 8" => "for: 0s";
+    a_width_of_nothing_is_never_reached: "rounds: 8" => "width: 0%";
+    a_headline_metric_is_one_of_the_known: "rounds: 8" => "headline: [latency_p5]";
+    a_headline_metric_stands_there_once: "rounds: 8" => "headline: [latency_p50, throughput, latency_p50]";
+    a_headline_has_a_metric: "rounds: 8" => "headline: []";
+    a_bound_above_the_whole_is_shown: "rounds: 8" => "bound: 150%";
+    a_load_must_be_open_or_closed: "open: {rate: 50% of capacity}, " => "";
     a_load_cannot_be_open_and_closed: "    requests: 1000" => "    requests: 1000\n    open: {rate: 500}";
-    a_load_cannot_end_twice: "duration: 30s" => "duration: 30s, requests: 1000";
-    a_load_must_last: "duration: 30s" => "duration: 0s";
+    a_slice_has_one_length: "requests: 1000" => "requests: 1000\n    slice: 1s";
+    a_slice_of_an_open_load_has_no_count: "slice: 400ms" => "requests: 1000";
+    a_slice_of_a_load_must_last: "slice: 400ms" => "slice: 0s";
+    a_curve_has_two_rates: "{open: {rate: 50% of capacity}, slice: 400ms}" => "{curve: {steps: 1}}";
+    a_curve_is_not_swept: "{open: {rate: 50% of capacity}, slice: 400ms}" => "{curve: {}, matrix: {replicas: {server: [1, 2]}}}";
     a_variable_that_is_not_set_is_an_error_outside_of_binaries: "source: a paper" => "source: \"${PAPER}\"";
     a_call_to_an_unknown_service_is_answered_with_the_nearest_one: "[server]" => "[sever]";
     an_unknown_entry_is_answered_with_the_known_services: "entry: client" => "entry: gateway";
@@ -279,15 +281,14 @@ shown_as! {
     a_command_excludes_what_only_the_built_in_service_does: "port: 9999" => "port: 9999\n      command: [./my-api]";
     a_command_has_at_least_one_word: "calls: [server]" => "calls: [server], command: []";
     a_stall_must_be_shorter_than_its_period: "for: 100ms" => "for: 1s";
-    a_warm_up_cannot_end_before_it_may: "min: 2s" => "min: 20s";
     a_study_needs_a_service:
         "\n    client: {port: 9000, calls: [server]}\n    server:\n      port: 9999\n      reply: {bytes: 5}\n      stall: {every: 1s, for: 100ms}"
         => " {}";
-    a_key_that_stands_twice_is_shown_at_both_places: "blocks: 5" => "blocks: 5\nbaseline: envoy";
+    a_key_that_stands_twice_is_shown_at_both_places: "rounds: 8" => "rounds: 8\nbaseline: envoy";
     text_that_is_not_yaml_is_shown_where_it_breaks: "[server]}" => "[server}";
     a_tab_as_indentation_is_shown: "    server:" => "\tserver:";
-    a_key_that_is_a_list_is_shown: "blocks: 5" => "[a, b]: 5";
-    a_second_document_is_shown: "blocks: 5" => "---\nblocks: 5";
+    a_key_that_is_a_list_is_shown: "rounds: 8" => "[a, b]: 5";
+    a_second_document_is_shown: "rounds: 8" => "---\nrounds: 8";
 }
 
 shown_as! {
@@ -320,17 +321,13 @@ shown_as! {
     a_misspelt_placeholder_is_answered_with_the_nearest_one: "{{counter}}" => "{{conter}}";
     a_placeholder_of_an_empty_range_is_shown: "{{counter}}" => "{{random.9.1}}";
     a_slice_must_last: "slice: 1s" => "slice: 0s";
-    a_discarded_run_needs_room_for_six_slices: "max: 20s" => "max: 5s";
-    a_discarded_run_of_a_runtime_needs_room_too: "max: 30s" => "slice: 10s";
+    a_discarded_load_needs_room_for_six_slices: "max: 20s" => "max: 5s";
+    a_discarded_load_of_a_runtime_needs_room_too: "max: 30s" => "slice: 10s";
     a_change_of_an_unknown_load_is_shown: "paper: {loads: {reads" => "paper: {loads: {read";
-    a_changed_load_must_last: "{reads: {requests: 1000000}}" => "{reads: {duration: 0s}}";
-    a_changed_load_cannot_end_twice: "{requests: 1000000}" => "{requests: 1000000, duration: 1m}";
-    a_changed_load_must_end: "{requests: 1000000}" => "{}";
-    a_rehearsal_is_in_vain_where_arms_start_anew:
-        "bring_up: block\nsettle: {" => "bring_up: together\nsettle: {rehearse: true, ";
-    a_profile_cannot_make_a_rehearsal_vain:
-        "bring_up: block\nsettle: {" => "bring_up: run\nquick: {bring_up: together}\nsettle: {rehearse: true, ";
-    a_misspelt_bring_up_is_answered_with_the_allowed_words: "bring_up: block" => "bring_up: blok";
+    a_changed_slice_must_last: "{reads: {requests: 1000000}}" => "{reads: {slice: 0s}}";
+    a_changed_slice_has_one_length: "{requests: 1000000}" => "{requests: 1000000, slice: 1m}";
+    a_change_of_a_load_says_what: "{requests: 1000000}" => "{}";
+    a_profile_counts_requests_of_closed_loads_only: "{reads: {requests: 1000000}}" => "{writes: {requests: 1000000}}";
     figures_of_an_unknown_pod_are_answered_with_the_known_ones: "back: 10" => "bck: 10";
     the_pods_of_a_service_with_replicas_are_numbered: "front-1: 11" => "front: 11";
     a_published_figure_is_not_negative: "p95: 8.2" => "p95: -8.2";
@@ -342,17 +339,15 @@ shown_as! {
 
 shown_as! {
     in TRACED;
-    virtual_users_end_with_their_last_stage: "    vus: {users" => "    duration: 30s\n    vus: {users";
-    virtual_users_do_not_end_after_a_number_of_requests: "    vus: {users" => "    requests: 30\n    vus: {users";
-    a_load_that_is_none_of_users_must_end: ", duration: 30s" => "";
-    the_end_of_a_load_that_is_none_of_users_may_be_misspelt: "duration: 30s" => "durtion: 30s";
-    a_wrong_end_of_a_load_is_shown_where_it_stands: "duration: 30s" => "duration: 30";
+    a_slice_of_virtual_users_is_their_stages: "    vus: {users" => "    slice: 30s\n    vus: {users";
+    a_slice_of_virtual_users_has_no_count: "    vus: {users" => "    requests: 30\n    vus: {users";
+    the_length_of_a_slice_may_be_misspelt: "slice: 400ms" => "slise: 400ms";
+    a_wrong_length_of_a_slice_is_shown_where_it_stands: "slice: 400ms" => "slice: 400";
     a_load_cannot_be_open_and_of_users: "    vus: {users" => "    open: {rate: 5/s}\n    vus: {users";
-    users_without_stages_are_shown_with_an_example: ", hold: 4s" => "";
     stages_must_last: "ramp: 1s, hold: 4s, ramp_down: 500ms" => "ramp: 0s, hold: 0s, ramp_down: 0s";
     no_users_are_too_few: "users: 320" => "users: 0";
-    the_knee_that_users_were_chosen_for_is_no_share: "knee: 1526/s" => "knee: 50% of knee";
-    a_profile_gives_virtual_users_no_duration: "paper: {" => "paper: {loads: {users: {duration: 5s}}, ";
+    what_users_were_chosen_for_is_no_share: "capacity: 1526/s" => "capacity: 50% of capacity";
+    a_profile_gives_virtual_users_no_slice: "paper: {" => "paper: {loads: {users: {slice: 5s}}, ";
     a_profile_gives_stages_to_virtual_users_only:
         "paper: {" => "paper: {loads: {same-rate: {vus: {ramp: 1s, hold: 1s, ramp_down: 1s}}}, ";
     stages_of_a_profile_must_last: "{ramp: 50s, hold: 10m, ramp_down: 50s}" => "{ramp: 0s, hold: 0s, ramp_down: 0s}";
@@ -387,7 +382,7 @@ shown_as! {
     nginx_excludes_what_other_programs_have:
         "port: 80, nginx: {bytes: 615}" => "port: 80, nginx: {}, command: [./nginx], work: {cpu: 1ms}, calls: [page], metrics: http://localhost:9000/metrics";
     nginx_is_no_part_of_the_petclinic: "port: 80, nginx: {bytes: 615}" => "port: 80, nginx: {}, petclinic: gateway, calls: [page]";
-    nginx_has_no_answer_to_a_post: "duration: 1s" => "duration: 1s, request: {method: POST}";
+    nginx_has_no_answer_to_a_post: "slice: 1s" => "slice: 1s, request: {method: POST}";
     a_page_is_not_endless: "bytes: 615" => "bytes: 2000000000";
     no_nodes_are_too_few: "nodes: 2\n" => "nodes: 0\n";
     a_matrix_sweeps_something: "{rate: [20/s, 50/s], replicas: {page: [1, 10]}, nodes: [1, 2]}" => "{}";
@@ -395,9 +390,9 @@ shown_as! {
     an_axis_of_replicas_has_a_service: "replicas: {page: [1, 10]}" => "replicas: {}";
     an_axis_of_replicas_has_a_value: "replicas: {page: [1, 10]}" => "replicas: {page: []}";
     an_unknown_axis_is_answered_with_the_known_ones: "nodes: [1, 2]" => "node: [1, 2]";
-    a_swept_rate_is_absolute: "[20/s, 50/s]" => "[20/s, 50% of knee]";
+    a_swept_rate_is_absolute: "[20/s, 50/s]" => "[20/s, 50% of capacity]";
     only_an_open_load_has_a_rate_to_sweep: "    open: {rate: 20/s}\n" => "    closed: {connections: 4}\n";
-    the_knee_is_another_at_each_size: "    open: {rate: 20/s}\n    duration: 3s\n    matrix: {rate: [20/s, 50/s], " => "    open: {rate: 60% of knee}\n    duration: 3s\n    matrix: {";
+    the_capacity_is_another_at_each_size: "    open: {rate: 20/s}\n    matrix: {rate: [20/s, 50/s], " => "    open: {rate: 50% of capacity}\n    matrix: {";
     one_service_is_swept: "replicas: {page: [1, 10]}" => "replicas: {page: [1, 10], other: [1]}";
     a_swept_service_that_is_unknown_is_answered_with_the_nearest_one: "replicas: {page: [1, 10]}" => "replicas: {pgae: [1, 10]}";
     swept_replicas_and_nodes_lie_in_their_range: "replicas: {page: [1, 10]}, nodes: [1, 2]" => "replicas: {page: [0, 1001]}, nodes: [101]";
@@ -466,7 +461,7 @@ shown_as! {
     a_way_out_needs_sidecars: "  none: {}" => "  none: {egress: sidecar}";
     the_names_that_a_gateway_lets_out_are_names: "*.airline.example" => "*airline.example";
     no_part_is_called_as_the_egress_gateway_is: "  databases:" => "    egress: {port: 9000}\n  databases:";
-    a_mix_takes_the_place_of_a_request: "    duration: 3s\n    mix:" => "    duration: 3s\n    request: {path: /flights}\n    mix:";
+    a_mix_takes_the_place_of_a_request: "    slice: 400ms\n    mix:" => "    slice: 400ms\n    request: {path: /flights}\n    mix:";
     a_request_of_a_mix_has_a_weight: "weight: 40, " => "";
     a_weight_of_nothing_is_shown: "weight: 40" => "weight: 0";
     a_request_of_a_mix_is_checked_as_any: "method: POST, path: /bookings" => "path: /bookings";
@@ -530,7 +525,7 @@ fn a_gateway_that_does_not_let_the_database_out_is_warned_of_with_its_line() {
         let text = replaced(AIRLINE, "*.airline.example", hosts);
         let (_, warnings) = read("airline.yaml", &text, &no_environment).unwrap();
         let said: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-        let wanted = "line 21: the egress gateway of gateway does not let db.airline.example out, so no trial of it will count";
+        let wanted = "line 21: the egress gateway of gateway does not let db.airline.example out, so nothing of it will count";
         assert_eq!(said, if warned { vec![wanted] } else { vec![] }, "{hosts}");
     }
 }
@@ -615,7 +610,7 @@ fn a_study_of_agents_is_read_without_warning() {
     assert_eq!(told, ["otel.logs.exporter=none", "otel.jmx.enabled=false"]);
     let metrics = study.app.services["gateway"].metrics.as_ref().unwrap();
     assert_eq!((metrics.port, metrics.path.as_str()), (9080, "/metrics"));
-    assert_eq!(study.loads["users"].stop, None);
+    assert_eq!(study.loads["users"].length, None);
 }
 
 #[test]
@@ -647,8 +642,8 @@ fn a_profile_leaves_the_stages_of_users_to_its_own_key() {
     };
     let paper = traced().with_profile(Profile::Paper);
     assert_eq!(stages(&paper), ["50s", "10m", "50s"]);
-    assert_eq!(paper.loads["users"].stop, None);
-    assert_eq!(paper.loads["same-rate"].stop, Some(Stop::Duration(TimeSpan::from_secs(60))));
+    assert_eq!(paper.loads["users"].length, None);
+    assert_eq!(paper.loads["same-rate"].length, Some(Length::Slice(TimeSpan::from_secs(60))));
     let own = replaced(
         TRACED,
         "paper: {",
@@ -656,8 +651,8 @@ fn a_profile_leaves_the_stages_of_users_to_its_own_key() {
     );
     let own = read("traced.yaml", &own, &no_environment).unwrap().0.with_profile(Profile::Paper);
     assert_eq!(stages(&own), ["1s", "2s", "3s"]);
-    let duration_only = replaced(TRACED, ", vus: {ramp: 50s, hold: 10m, ramp_down: 50s}", "");
-    let kept = read("traced.yaml", &duration_only, &no_environment).unwrap().0;
+    let slice_only = replaced(TRACED, ", vus: {ramp: 50s, hold: 10m, ramp_down: 50s}", "");
+    let kept = read("traced.yaml", &slice_only, &no_environment).unwrap().0;
     assert_eq!(stages(&kept.with_profile(Profile::Paper)), ["1s", "4s", "500ms"]);
 }
 
@@ -697,9 +692,8 @@ fn an_endpoint_of_metrics_is_a_port_of_the_pod_and_a_path() {
 #[test]
 fn a_chain_with_a_database_is_read_without_warning() {
     let (chain, warnings) = read("chain.yaml", CHAIN, &no_environment).unwrap();
-    assert_eq!((warnings, chain.bring_up), (vec![], BringUp::Block));
-    let settle = chain.settle.unwrap();
-    assert_eq!((settle.max, settle.connections), (TimeSpan::from_secs(20), 50));
+    assert_eq!(warnings, []);
+    assert_eq!((chain.settle.max, chain.settle.connections), (TimeSpan::from_secs(20), 32));
     let writes = &chain.loads["writes"].request;
     assert_eq!((writes.method, writes.path.as_str()), (Method::Post, "/log"));
     assert_eq!(chain.loads["reads"].request.method, Method::Get);
@@ -710,7 +704,7 @@ fn a_chain_with_a_database_is_read_without_warning() {
 
 #[test]
 fn a_post_to_services_without_a_database_is_sound() {
-    let text = with("duration: 30s", "duration: 30s, request: {method: POST}");
+    let text = with("slice: 400ms", "slice: 400ms, request: {method: POST}");
     read("study.yaml", &text, &no_environment).unwrap();
 }
 
@@ -737,27 +731,20 @@ fn what_follows_from_a_misspelt_section_is_not_reported_again() {
 }
 
 #[test]
-fn the_end_of_a_single_load_goes_before_the_duration_of_all() {
+fn the_length_of_a_single_load_goes_before_that_of_all() {
     let mut chain = read("chain.yaml", CHAIN, &no_environment).unwrap().0;
-    chain.paper.duration = Some(TimeSpan::from_secs(60));
+    chain.paper.slice = Some(TimeSpan::from_secs(60));
     let paper = chain.with_profile(Profile::Paper);
-    assert_eq!(paper.loads["reads"].stop, Some(Stop::Requests(1_000_000)));
-    assert_eq!(paper.loads["writes"].stop, Some(Stop::Duration(TimeSpan::from_secs(60))));
+    assert_eq!(paper.loads["reads"].length, Some(Length::Requests(1_000_000)));
+    assert_eq!(paper.loads["writes"].length, Some(Length::Slice(TimeSpan::from_secs(60))));
 }
 
 #[test]
-fn a_discarded_run_is_changed_as_a_whole() {
+fn a_discarded_load_is_changed_as_a_whole() {
     let chain = read("chain.yaml", CHAIN, &no_environment).unwrap().0;
     let changes = chain.spring.clone();
     let max = TimeSpan::from_secs(30);
-    assert_eq!(chain.with(&changes).settle, Some(Settle { max, ..Settle::default() }));
-}
-
-#[test]
-fn few_blocks_of_a_runtime_are_warned_of() {
-    let text = replaced(CHAIN, "spring: {", "spring: {blocks: 3, ");
-    let (_, warnings) = read("study.yaml", &text, &no_environment).unwrap();
-    assert_eq!(warnings, [Warning::FewBlocks { line: 33, blocks: 3 }]);
+    assert_eq!(chain.with(&changes).settle, Settle { max, ..Settle::default() });
 }
 
 #[test]
@@ -779,7 +766,7 @@ fn endless_nesting_is_refused() {
 
 #[test]
 fn a_bracket_that_is_never_closed_is_shown_at_the_end_of_the_file() {
-    assert_snapshot!(errors_of(&format!("{SOUND}quick: {{blocks: 5")));
+    assert_snapshot!(errors_of(&format!("{SOUND}quick: {{rounds: 5")));
 }
 
 #[test]
@@ -787,9 +774,9 @@ fn all_errors_of_a_file_are_shown_at_once_in_the_order_of_its_lines() {
     let text = with("baseline: bare", "baseline: bear")
         .replace("port: 9000", "prt: 9000")
         .replace("mtls: strict", "mtls: strikt")
-        .replace("duration: 30s", "duration: 30")
+        .replace("slice: 400ms", "slice: 400")
         .replace("for: 100ms", "for: 2s")
-        .replace("blocks: 5", "blocks: 5\nblocks: 6");
+        .replace("rounds: 8", "rounds: 8\nrounds: 6");
     assert_snapshot!(errors_of(&text));
 }
 
@@ -808,16 +795,8 @@ fn a_sound_study_is_read_without_warning() {
         study.variants.keys().map(Name::as_str).collect::<Vec<_>>(),
         ["bare", "envoy", "mesher"]
     );
-    assert_eq!(study.loads["flat-out"].stop, Some(Stop::Requests(1000)));
+    assert_eq!(study.loads["flat-out"].length, Some(Length::Requests(1000)));
     assert_eq!(study.loads["flat-out"].model, LoadModel::Closed(Closed { connections: 36 }));
-}
-
-#[test]
-fn few_blocks_are_warned_of_with_their_line() {
-    let text = with("blocks: 5", "blocks: 4");
-    let (_, warnings) = read("study.yaml", &text, &no_environment).unwrap();
-    assert_eq!(warnings, [Warning::FewBlocks { line: 20, blocks: 4 }]);
-    assert!(warnings[0].to_string().starts_with("line 20: 4 blocks"), "{}", warnings[0]);
 }
 
 #[test]
@@ -847,15 +826,16 @@ fn binary_of(study: &Study) -> &Binary {
 
 #[test]
 fn an_anchor_stands_for_its_value() {
-    let text = with("{min: 2s, max: 10s}", "&short {min: 2s, max: 5s}\nquick: {warm_up: *short}");
+    let text =
+        with("{slice: 250ms, max: 3s}", "&short {slice: 250ms, max: 2s}\nquick: {settle: *short}");
     let (study, _) = read("study.yaml", &text, &no_environment).unwrap();
-    assert_eq!(study.quick.warm_up, Some(study.warm_up));
+    assert_eq!(study.quick.settle, Some(study.settle));
 }
 
 #[test]
 fn letters_of_several_bytes_do_not_move_the_caret() {
     let text = with("study: sound", "question: Où ça coûte ?\nstudy: sound");
-    let seen = errors_of(&text.replace("blocks: 5", "blocks: x # é"));
+    let seen = errors_of(&text.replace("rounds: 8", "rounds: x # é"));
     assert!(seen.contains("study.yaml:21:9"), "{seen}");
 }
 
@@ -865,19 +845,91 @@ fn the_default_profile_changes_nothing() {
 }
 
 #[test]
-fn the_quick_profile_shortens_every_load() {
+fn the_quick_profile_has_fewer_rounds_and_cycles() {
     let quick = sound().with_profile(Profile::Quick);
-    let stop = Stop::Duration(TimeSpan::from_secs(3));
-    assert!(quick.loads.values().all(|load| load.stop == Some(stop)));
-    assert_eq!((quick.idle, quick.blocks), (TimeSpan::from_secs(1), 5));
-    assert_eq!(quick.warm_up.max, TimeSpan::from_secs(2));
+    assert_eq!((quick.rounds, quick.cycles), (4, 3));
+    assert_eq!(quick.idle, TimeSpan::from_millis(500));
+    assert_eq!(quick.loads, sound().loads);
 }
 
 #[test]
-fn the_paper_profile_of_the_mesher_study_measures_for_a_minute() {
-    let paper = built_in("mesher").with_profile(Profile::Paper);
-    let minute = Stop::Duration(TimeSpan::from_secs(60));
-    assert!(paper.loads.values().all(|load| load.stop == Some(minute)));
+fn the_rounds_of_a_profile_go_before_the_time_and_the_width_of_the_study() {
+    let text = with("rounds: 8", "for: 5m\nwidth: 3%");
+    let (study, _) = read("study.yaml", &text, &no_environment).unwrap();
+    assert_eq!((study.time, study.width), (Some(TimeSpan::from_secs(300)), Share::percent(3.0)));
+    let quick = study.with_profile(Profile::Quick);
+    assert_eq!((quick.rounds, quick.time, quick.width), (4, None, None));
+}
+
+#[test]
+fn the_slice_of_a_profile_goes_before_the_requests_of_a_load() {
+    let mut study = sound();
+    study.paper.slice = Some(TimeSpan::from_secs(60));
+    let minute = Length::Slice(TimeSpan::from_secs(60));
+    let paper = study.with_profile(Profile::Paper);
+    assert!(paper.loads.values().all(|load| load.length == Some(minute)));
+}
+
+#[test]
+fn virtual_users_without_stages_stay_for_two_seconds() {
+    let text = replaced(TRACED, "ramp: 1s, hold: 4s, ramp_down: 500ms, ", "");
+    let (study, _) = read("traced.yaml", &text, &no_environment).unwrap();
+    let LoadModel::Vus(users) = study.loads["users"].model else { panic!("{study:?}") };
+    assert_eq!([users.ramp, users.ramp_down], [TimeSpan::from_secs(0); 2]);
+    assert_eq!((users.hold, users.start), (TimeSpan::from_secs(2), 0));
+}
+
+#[test]
+fn a_curve_is_a_load_for_each_of_its_rates() {
+    let text = with("{open: {rate: 50% of capacity}, slice: 400ms}", "{curve: {steps: 5}}");
+    let (study, _) = read("study.yaml", &text, &no_environment).unwrap();
+    let names = study.loads["same-rate"].names(&"same-rate".parse().unwrap());
+    let percents = ["10", "33", "55", "78", "100"];
+    assert_eq!(names, percents.map(|percent| format!("same-rate-{percent}")));
+}
+
+/// A study of the older shape, by what is wrong with it now.
+fn older(part: &str, replacement: &str) -> String {
+    errors_of(&with(part, replacement))
+}
+
+#[test]
+fn each_key_of_older_studies_is_answered_once_with_what_took_its_place() {
+    let mut words: BTreeSet<&str> = RETIRED.iter().map(|retired| retired.word).collect();
+    for (part, written, retired, instead) in [
+        ("rounds: 8", "blocks: 5", "blocks", "`rounds: 8`"),
+        ("rounds: 8", "bring_up: together", "bring_up", "remove it"),
+        ("rounds: 8", "warm_up: {min: 2s, max: 10s}", "warm_up", "remove it"),
+        ("slice: 400ms", "duration: 30s", "duration", "`slice: 400ms`"),
+        ("rounds: 8", "quick: {duration: 3s}", "duration", "`for: 5m`"),
+        ("max: 3s", "max: 3s, rehearse: true", "rehearse", "remove it"),
+        ("50% of capacity", "60% of knee", "60% of knee", "50% of capacity"),
+        (
+            "{open: {rate: 50% of capacity}, slice: 400ms}",
+            "{vus: {users: 9, scale: {knee: 9/s}}}",
+            "knee",
+            "scale: {capacity: 1526/s}",
+        ),
+    ] {
+        words.remove(retired.split_whitespace().last().unwrap());
+        let seen = older(part, written);
+        let said = format!("`{retired}` is of an older kind of study file");
+        assert!(seen.contains("1 error in the study file"), "{seen}");
+        let seen = seen.split_whitespace().filter(|word| *word != "│");
+        let seen = seen.collect::<Vec<_>>().join(" ");
+        assert!(seen.contains(&said) && seen.contains(instead), "{seen}");
+    }
+    assert_eq!(words, BTreeSet::new(), "never tried");
+}
+
+#[test]
+fn a_study_of_the_older_shape_is_answered_key_by_key() {
+    let older = SOUND
+        .replace("50% of capacity", "60% of knee")
+        .replace("slice: 400ms", "duration: 30s")
+        .replace("rounds: 8\n", "blocks: 5\nbring_up: block\nwarm_up: {min: 2s, max: 10s}\n")
+        .replace("max: 3s}", "max: 3s, rehearse: true}");
+    assert_snapshot!(errors_of(&older));
 }
 
 #[test]
@@ -908,7 +960,7 @@ app:
   services: {client: {port: 9000, calls: [server]}, server: {port: 9999}}
 variants: {bare: {}, sidecar: {sidecar: {proxy: envoy}}}
 baseline: bare
-loads: {same-rate: {open: {rate: 60% of knee}, duration: 30s}}
+loads: {same-rate: {open: {rate: 50% of capacity}, slice: 400ms}}
 ";
     let [stated, built_in] = [annotated_default(), minimal].map(|text| {
         let (mut study, _) = read("default.yaml", text, &no_environment).unwrap();
@@ -1018,13 +1070,15 @@ fn a_stored_study_is_read_back_as_it_was() {
 }
 
 #[test]
-fn a_rate_is_absolute_or_a_share_of_the_knee() {
-    let knee = |percent| Rate::OfKnee(Share::percent(percent).unwrap());
+fn a_rate_is_absolute_or_a_share_of_the_capacity() {
+    let capacity = |percent| Rate::OfCapacity(Share::percent(percent).unwrap());
     assert_eq!("500/s".parse(), Ok(Rate::PerSecond(500.0)));
     assert_eq!("0.5 /s".parse(), Ok(Rate::PerSecond(0.5)));
-    assert_eq!("60% of knee".parse(), Ok(knee(60.0)));
-    assert_eq!("12.5%of knee".parse(), Ok(knee(12.5)));
-    for wrong in ["500", "0/s", "0% of knee", "101% of knee", "60% of bee", "-5/s", "1e3/s", ""] {
+    assert_eq!("50% of capacity".parse(), Ok(capacity(50.0)));
+    assert_eq!("12.5%of capacity".parse(), Ok(capacity(12.5)));
+    for wrong in
+        ["500", "0/s", "0% of capacity", "101% of capacity", "60% of bee", "-5/s", "1e3/s", ""]
+    {
         assert!(wrong.parse::<Rate>().is_err(), "{wrong}");
     }
 }
@@ -1079,15 +1133,17 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         with("port: 9000", "port: 70000"),
         with("mtls: strict", "mtls: strikt"),
         with("proxy: envoy, mtls: strict", "proxy: envoy, binary: x"),
-        with("blocks: 5", "blocks: five"),
-        with("duration: 30s", "duration: 30"),
-        with("duration: 30s", "duration: 30s, requests: 1000"),
-        with("duration: 30s", "duration: 30s, colour: red"),
-        with("open: {rate: 60% of knee}, ", ""),
-        with("60% of knee", "60%"),
-        with("60% of knee", "0"),
+        with("rounds: 8", "rounds: five"),
+        with("slice: 400ms", "slice: 400"),
+        with("slice: 400ms", "slice: 400ms, requests: 1000"),
+        with("slice: 400ms", "slice: 400ms, colour: red"),
+        with("open: {rate: 50% of capacity}, ", ""),
+        with("50% of capacity", "60%"),
+        with("50% of capacity", "0"),
         with("  same-rate:", "  Same Rate:"),
-        with("warm_up: {min: 2s, max: 10s}", "warm_up:"),
+        with("settle: {slice: 250ms, max: 3s}", "settle:"),
+        with("rounds: 8", "headline: [latency_p5]"),
+        with("rounds: 8", "headline: []"),
         with("baseline: bare\n", ""),
         with("calls: [server]", "calls: [server], command: []"),
         replaced(CHAIN, "relay: true", "relay: yes please"),
@@ -1097,15 +1153,14 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         replaced(CHAIN, "{path: /log}", "{path: log}"),
         replaced(CHAIN, "method: POST", "method: PUT"),
         replaced(CHAIN, "{requests: 1000000}", "{}"),
-        replaced(CHAIN, "{requests: 1000000}", "{requests: 1000000, duration: 1m}"),
+        replaced(CHAIN, "{requests: 1000000}", "{requests: 1000000, slice: 1m}"),
         replaced(CHAIN, "p95: 8.2", "p95: -8.2"),
         replaced(CHAIN, "back: 10", "back: -10"),
         replaced(CHAIN, "derived: cpu_change", "derived: cpu_chnge"),
         replaced(CHAIN, "read: SELECT 1 AS one", "read: \"\""),
-        replaced(TRACED, ", hold: 4s", ""),
         replaced(TRACED, "users: 320", "users: 0"),
         replaced(TRACED, "    vus: {users", "    open: {rate: 5/s}\n    vus: {users"),
-        replaced(TRACED, "duration: 30s", "duration: 30s, requests: 5"),
+        replaced(TRACED, "slice: 400ms", "slice: 400ms, requests: 5"),
         replaced(TRACED, "kind: opentelemetry", "kind: opentelemetri"),
         replaced(TRACED, "otel.logs.exporter: none", "otel.logs.exporter: [none]"),
         replaced(TRACED, "http://localhost:9080/metrics", "http://gateway:9080/metrics"),
@@ -1140,7 +1195,7 @@ fn plain(node: &Node) -> Value {
 
 #[test]
 fn several_pods_of_the_entry_need_a_gateway_before_them() {
-    let study = "study: s\napp:\n  entry: api\n  services:\n    api: {port: 8080, replicas: 2}\nvariants: {bare: {}}\nbaseline: bare\nloads:\n  l: {open: {rate: 10/s}, duration: 1s}\n";
+    let study = "study: s\napp:\n  entry: api\n  services:\n    api: {port: 8080, replicas: 2}\nvariants: {bare: {}}\nbaseline: bare\nloads:\n  l: {open: {rate: 10/s}}\n";
     let said = errors_of(study);
     assert!(
         said.contains("and it has 2 pods") && said.contains("put a gateway before it"),

@@ -1,4 +1,4 @@
-//! A sidecar that crashes and a redirect that is lost: the trial does not count, says why, and the run goes on.
+//! A sidecar that crashes and a redirect that is lost: the arm does not count in its round, says why, and the run goes on.
 
 use std::process::Command;
 
@@ -6,38 +6,38 @@ use toll_lab::Isolation;
 
 use crate::left_behind::Footprint;
 use crate::process::{Ended, Toll, kill_hard};
-use crate::run_dir::{ended, measured, now, report};
+use crate::run_dir::{measured, now, report};
 use crate::skip;
 use crate::study_text::meshed;
 use crate::workplace::{Workplace, envoy, is_possible};
 
-/// Brings a run up to the middle of a trial with sidecars.
-fn measuring_istio(place: &Workplace) -> Toll {
-    // Long enough that the load still runs when something is done to it.
-    let mut toll = place.start_run(&meshed().lasting("2s"));
-    toll.wait_for(&place.run_dir(), |events| now(events) == ("istio", "measure"));
+/// Brings a run up to where the load goes round the arms.
+fn measuring(place: &Workplace) -> Toll {
+    // Long enough that the load still runs when something is done to an arm.
+    let mut toll = place.start_run(&meshed().lasting("1s"));
+    toll.wait_for(&place.run_dir(), |events| now(events) == "slices");
     toll
 }
 
-/// Lets the trial under way and the next one end, then ends the run: it need not be waited for.
-fn end_after_the_next_trial(mut toll: Toll, place: &Workplace) -> Ended {
-    let before = measured(&place.run_dir()).len();
-    toll.wait_for(&place.run_dir(), |events| ended(events) >= before + 2);
-    toll.press_ctrl_c();
-    let interrupted = toll.finish();
-    interrupted.assert_status(130);
-    interrupted
+/// Both rounds are measured.
+fn finish(toll: Toll, place: &Workplace) -> Ended {
+    let ended = toll.finish();
+    assert_eq!(measured(&place.run_dir()).len(), 2, "{ended:#?}");
+    ended
 }
 
-/// Why the trials with sidecars do not count, by their verdicts; the report says the same.
+/// Why the arm with sidecars does not count in the first round, by its file; the report says the same.
 fn reasons(place: &Workplace) -> String {
     let run = place.run_dir();
-    let trials = measured(&run);
-    let istio = trials.iter().find(|(name, _)| name.contains("istio")).unwrap().1;
-    let reasons = istio.invalid().join("; ");
-    let lines = report(&run)["trials"].as_array().unwrap().clone();
-    let line = lines.iter().find(|line| line["variant"] == "istio").unwrap();
-    assert_eq!(line["invalid"], reasons);
+    let reasons = measured(&run)["01"].invalid("istio").join("; ");
+    let lines = report(&run)["rounds"].as_array().unwrap().clone();
+    let line = lines.iter().find(|line| line["arm"] == "istio" && line["round"] == 1).unwrap();
+    let told: Vec<_> =
+        line["invalid"].as_array().unwrap().iter().filter_map(|r| r.as_str()).collect();
+    assert_eq!(told, measured(&run)["01"].invalid("istio"));
+    for other in ["original", "original-again"] {
+        assert_eq!(measured(&run)["01"].invalid(other), [""; 0], "{other}");
+    }
     reasons
 }
 
@@ -47,32 +47,32 @@ fn a_sidecar_that_crashes_before_the_load_is_named_and_not_what_failed_after_it(
         skip!("there is no Envoy");
     }
     let place = Workplace::new();
-    let mut toll = place.start_run(&meshed().rest("blocks: 2\nidle: 1s"));
-    toll.wait_for(&place.run_dir(), |events| now(events) == ("istio", "idle"));
+    let mut toll = place.start_run(&meshed().rest("rounds: 2\ncycles: 1\nidle: 1s"));
+    toll.wait_for(&place.run_dir(), |events| now(events) == "idle");
     kill_hard(toll.descendant("client.envoy.yaml"));
-    end_after_the_next_trial(toll, &place);
+    finish(toll, &place);
     let reasons = reasons(&place);
     assert!(reasons.starts_with("client sidecar ended by itself with signal SIGKILL"), "{reasons}");
 }
 
 #[test]
-fn a_sidecar_that_crashes_under_load_makes_its_trial_invalid_and_the_run_goes_on() {
+fn a_sidecar_that_crashes_under_load_costs_its_arm_the_round_and_the_run_goes_on() {
     if envoy().is_none() {
         skip!("there is no Envoy");
     }
     let place = Workplace::new();
-    let toll = measuring_istio(&place);
+    let toll = measuring(&place);
     let footprint = Footprint::of(toll.pid());
     kill_hard(toll.descendant("client.envoy.yaml"));
-    let ended = end_after_the_next_trial(toll, &place);
+    let ended = finish(toll, &place);
     let crash = "client sidecar ended by itself with signal SIGKILL";
-    ended.assert_says(&format!("does not count: {crash}"));
+    ended.assert_says(&format!("istio does not count: {crash}"));
     assert!(reasons(&place).starts_with(crash), "{}", reasons(&place));
     footprint.assert_gone();
 }
 
 #[test]
-fn a_redirect_that_is_lost_under_load_makes_the_trial_invalid_because_of_its_path() {
+fn a_redirect_that_is_lost_under_load_costs_the_arm_its_round_because_of_its_path() {
     if envoy().is_none() {
         skip!("there is no Envoy");
     }
@@ -80,17 +80,15 @@ fn a_redirect_that_is_lost_under_load_makes_the_trial_invalid_because_of_its_pat
         skip!("isolation level pods is not possible here");
     }
     let place = Workplace::new();
-    let toll = measuring_istio(&place);
-    flush_firewall_of(toll.descendant("client.service.json"));
-    end_after_the_next_trial(toll, &place).assert_says("does not count");
+    let toll = measuring(&place);
+    flush_firewall_of(toll.descendant("client.envoy.yaml"));
+    finish(toll, &place).assert_says("does not count");
     let reasons = reasons(&place);
     let lost = "path not proven: client sidecar, inbound: every request came from the load";
     assert!(reasons.contains(lost), "{reasons}");
-    let plaintext = "path not proven: server sidecar, inbound: no request came as plaintext";
-    assert!(reasons.contains(plaintext), "{reasons}");
     let proofs = report(&place.run_dir())["proofs"].as_array().unwrap().clone();
     let istio = proofs.iter().find(|proof| proof["variant"] == "istio").unwrap();
-    assert_eq!((&istio["trials"], &istio["proven"]), (&1.into(), &0.into()));
+    assert_eq!((&istio["arms"], &istio["proven"]), (&2.into(), &1.into()));
 }
 
 /// From outside, in the network namespace of the process.

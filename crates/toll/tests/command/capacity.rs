@@ -13,16 +13,16 @@ use toll_load::{LoadReport, PhaseReport};
 use crate::process::Ended;
 use crate::workplace::Workplace;
 
-const BLOCKS: usize = 3;
+const ROUNDS: usize = 3;
 const SIZES: [usize; 3] = [1, 10, 50];
 const RATES: [u64; 2] = [20, 50];
 const VARIANTS: [&str; 2] = ["bare", "sidecar"];
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// What a trial shows: memory (MiB), CPU (thousandths of a core), latency (microseconds).
-fn shown(variant: &str, pods: f64, rate: f64, block: f64) -> [f64; 3] {
+/// What an arm shows: memory (MiB), CPU (thousandths of a core), latency (microseconds).
+fn shown(variant: &str, pods: f64, rate: f64, round: f64) -> [f64; 3] {
     // A scatter that shares no pattern with the cells.
-    let scatter = 1.0 + 0.004 * ((block * 7.0 + pods * 3.0 + rate * 0.7) % 5.0 - 2.0);
+    let scatter = 1.0 + 0.004 * ((round * 7.0 + pods * 3.0 + rate * 0.7) % 5.0 - 2.0);
     match variant {
         "bare" => [30.0 + 2.0 * pods, 3.0 + 0.1 * pods + 0.2 * rate, 700.0],
         _ => [70.0 + 20.0 * pods, 5.0 + pods + 0.5 * rate, 1_100.0 + 2.0 * pods],
@@ -31,12 +31,6 @@ fn shown(variant: &str, pods: f64, rate: f64, block: f64) -> [f64; 3] {
 }
 
 fn plan(swept: bool) -> Value {
-    let planned = |(index, (block, variant, pods, rate)): (usize, Cell)| {
-        json!({
-            "index": index + 1, "block": block, "load": load_name(pods, rate),
-            "arm": {"variant": variant, "again": false}
-        })
-    };
     let loads = SIZES.iter().flat_map(|pods| RATES.map(|rate| load(*pods, rate, swept)));
     let plane = DataPlane::Sidecar {
         egress: Egress::Sidecar,
@@ -44,11 +38,14 @@ fn plan(swept: bool) -> Value {
         mtls: Mtls::Strict,
     };
     json!({
-        "version": 1, "study": "made-up", "question": "?", "baseline": "bare", "seed": 1,
-        "profile": "default", "bound": 0.05, "idle_s": 0.0, "blocks": BLOCKS,
+        "version": 2, "study": "made-up", "question": "?", "baseline": "bare", "seed": 1,
+        "profile": "default", "headline": ["memory"], "bound": 0.05, "idle_s": 0.0, "cycles": 1,
+        "extent": {"rounds": ROUNDS, "for_s": null, "width": null, "least_rounds": 8},
+        "guard_s": 0.1, "side_by_side": true,
+        "settle": {"slice_s": 0.1, "max_s": 1.0, "connections": 1},
         "variants": [variant("bare", DataPlane::Bare), variant("sidecar", plane)],
+        "arms": VARIANTS.map(|variant| json!({"variant": variant, "again": false})),
         "loads": loads.collect::<Vec<_>>(),
-        "trials": cells().into_iter().enumerate().map(planned).collect::<Vec<_>>(),
         "reference": null, "warnings": []
     })
 }
@@ -81,8 +78,7 @@ fn load(pods: usize, rate: u64, swept: bool) -> Value {
         "name": load_name(pods, rate),
         "cell": {"load": "get", "rate_per_s": rate as f64, "replicas": replicas, "nodes": null},
         "release": {"open": {"rate": {"per_second": rate as f64}, "poisson": false, "max_connections": 10}},
-        "stop": toll_load::Stop::AfterSeconds(3.0),
-        "warm_up": {"min_s": 0.0, "max_s": 0.0}
+        "slice": {"seconds": 3.0}
     })
 }
 
@@ -90,45 +86,54 @@ fn load_name(pods: usize, rate: u64) -> String {
     format!("get-{rate}x{pods}")
 }
 
-/// Block, variant, pods and rate of a trial.
-type Cell = (usize, &'static str, usize, u64);
-
-fn cells() -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for block in 1..=BLOCKS {
-        for pods in SIZES {
-            for rate in RATES {
-                cells.extend(VARIANTS.map(|variant| (block, variant, pods, rate)));
-            }
-        }
-    }
-    cells
-}
-
 /// The directory of a run as `toll run` leaves it; without a sweep its loads only differ in their rates.
 fn store(dir: &Path, swept: bool) {
     let write = |path: &Path, value: &Value| fs::write(path, value.to_string()).unwrap();
-    fs::create_dir_all(dir.join("trials")).unwrap();
+    fs::create_dir_all(dir).unwrap();
     write(&dir.join("plan.json"), &plan(swept));
     let host =
         json!({"facts": [], "lacks": [], "isolation": null, "realtime": false, "changes": []});
     write(&dir.join("host.json"), &host);
-    for (index, (block, variant, pods, rate)) in cells().into_iter().enumerate() {
-        let name = format!("{:04}-{variant}-{}", index + 1, load_name(pods, rate));
-        let trial = dir.join("trials").join(name);
-        fs::create_dir(&trial).unwrap();
-        let [mib, millicores, us] = shown(variant, pods as f64, rate as f64, block as f64);
-        write(&trial.join("load.json"), &json!(report(us)));
-        let sample = |mark: &str, at_s: f64| {
-            json!({"mark": mark, "sample": sample(mib, millicores, at_s)}).to_string() + "\n"
-        };
-        let samples = [sample("measure_begin", 1.0), sample("measure_end", 4.0)].concat();
-        fs::write(trial.join("samples.jsonl"), samples).unwrap();
-        let noise = json!({"calibration_ns": 1, "steal": 0.0, "runnable": 1.0});
-        let verdict =
-            json!({"version": 1, "invalid": [], "rate_per_s": rate as f64, "noise": noise});
-        write(&trial.join("trial.json"), &verdict);
+    for round in 1..=ROUNDS {
+        let folder = dir.join("rounds").join(format!("{round:02}"));
+        for variant in VARIANTS {
+            // Without a sweep all loads are of one size.
+            let sizes = if swept {
+                SIZES.iter().map(|pods| vec![*pods]).collect()
+            } else {
+                vec![SIZES.to_vec()]
+            };
+            for (size, pods) in sizes.into_iter().enumerate() {
+                let of_size = if size == 0 {
+                    folder.clone()
+                } else {
+                    folder.join(format!("size-{}", size + 1))
+                };
+                let arm = of_size.join(variant);
+                fs::create_dir_all(&arm).unwrap();
+                write(
+                    &arm.join("arm.json"),
+                    &json!({"invalid": [], "settled": null, "idle": null}),
+                );
+                let slices = pods
+                    .iter()
+                    .flat_map(|pods| RATES.map(|rate| slice(round, variant, *pods, rate)));
+                fs::write(arm.join("slices.jsonl"), slices.collect::<String>()).unwrap();
+            }
+        }
+        write(&folder.join("round.json"), &json!({"version": 2, "wall_s": 1.0}));
     }
+}
+
+/// A line of `slices.jsonl`.
+fn slice(round: usize, variant: &str, pods: usize, rate: u64) -> String {
+    let [mib, millicores, us] = shown(variant, pods as f64, rate as f64, round as f64);
+    let slice = json!({
+        "load": load_name(pods, rate), "cycle": 1, "place": 0, "rate_per_s": rate as f64,
+        "report": report(us), "invalid": [],
+        "samples": [sample(mib, millicores, 1.0), sample(mib, millicores, 4.0)]
+    });
+    format!("{slice}\n")
 }
 
 fn report(latency_us: f64) -> LoadReport {

@@ -73,7 +73,7 @@ fn a_full_disk_ends_the_run_with_advice_and_the_run_can_be_resumed() {
     let Some(disk) = SmallDisk::mount(&place.run_dir()) else { skip!("nothing can be mounted") };
     let run = disk.seen_from_here();
     let mut toll = place.start(disk.seen_by(&place.run_command(&bare())));
-    toll.wait_for(&run, |events| ended(events) >= 1 && now(events).1 == "measure");
+    toll.wait_for(&run, |events| ended(events) >= 1 && now(events) == "slices");
     let footprint = Footprint::of(toll.pid());
     let kept = measured(&run);
     disk.fill();
@@ -86,7 +86,7 @@ fn a_full_disk_ends_the_run_with_advice_and_the_run_can_be_resumed() {
 
     disk.make_room();
     let resumed = place.finish(disk.seen_by(&place.resume_command()));
-    resumed.assert_says(&format!("6 trials, {} measured before", kept.len()));
+    resumed.assert_says(&format!("2 rounds of 3 arms, {} measured before", kept.len()));
     assert_complete(&resumed, &run);
     assert_kept(&kept, &run);
     assert_log_is_whole(&run);

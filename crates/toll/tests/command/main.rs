@@ -1,7 +1,7 @@
 //! The real command against the real lab of this machine: what it leaves behind, what it keeps, and what it
 //! says when it cannot go on. What the machine does not allow is skipped with a `SKIP` line on stderr.
 //!
-//! The machine may be busy, so no test asks for a trial that counts, only for one that is measured; a check of
+//! The machine may be busy, so no test asks for a slice that counts, only for one that is measured; a check of
 //! the load may then find fault with it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -22,11 +22,11 @@ fn an_a_a_run_is_planned_as_two_variants_that_deploy_the_same() {
     assert_eq!((&original["name"], &twin["name"]), (&"original".into(), &"original-twin".into()));
     assert!(original["state"]["ready"].is_object(), "{plan:#}");
     assert_eq!(original["state"], twin["state"]);
-    let trials_of = |variant: &Value| {
-        let trials = plan["trials"].as_array().unwrap().iter();
-        trials.filter(|trial| trial["arm"]["variant"] == *variant).count()
+    let arms_of = |variant: &Value| {
+        let arms = plan["arms"].as_array().unwrap().iter();
+        arms.filter(|arm| arm["variant"] == *variant).count()
     };
-    assert_eq!((trials_of(&original["name"]), trials_of(&twin["name"])), (4, 2));
+    assert_eq!((arms_of(&original["name"]), arms_of(&twin["name"])), (2, 1));
 }
 
 #[test]

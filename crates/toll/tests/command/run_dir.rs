@@ -9,11 +9,8 @@ use serde_json::Value;
 
 use crate::process::Ended;
 
-/// Trials of every study here: two blocks with two variants and the baseline's second arm.
-pub const TRIALS: usize = 6;
-
-/// What a disturbed machine may find fault with. `errors` is not among them: a service that fails is no noise.
-const CHECKS_OF_THE_LOAD: [&str; 4] = ["send-lag: ", "own-cpu: ", "littles-law: ", "schedule: "];
+/// Rounds of every study here, each with two variants and the baseline's second arm.
+pub const ROUNDS: usize = 2;
 
 /// One line of `events.jsonl`.
 #[derive(Debug)]
@@ -42,15 +39,14 @@ impl Event {
     }
 }
 
-/// Trials that have ended.
+/// Rounds that have ended.
 pub fn ended(events: &[Event]) -> usize {
-    events.iter().filter(|event| event.is("trial_ended")).count()
+    events.iter().filter(|event| event.is("round_ended")).count()
 }
 
-/// The arm and the stage that the run is in.
-pub fn now(events: &[Event]) -> (&str, &str) {
-    let last = |kind, key| events.iter().rfind(|event| event.is(kind)).map_or("", |e| e.text(key));
-    (last("trial_started", "arm"), last("stage", "stage"))
+/// The stage that the run is in.
+pub fn now(events: &[Event]) -> &str {
+    events.iter().rfind(|event| event.is("stage")).map_or("", |event| event.text("stage"))
 }
 
 /// Every line of `events.jsonl` is whole.
@@ -61,55 +57,64 @@ pub fn assert_log_is_whole(run: &Path) {
     assert!(broken.is_empty(), "{broken:#?}");
 }
 
-/// The verdict of a trial that was measured to its end, and what tells whether it was written again.
+/// A round that was measured to its end, and what tells whether it was written again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     inode: u64,
     modified_ns: i128,
-    verdict: Value,
+    /// Of each arm, by the name of its folder, why it does not count.
+    invalid: BTreeMap<String, Vec<String>>,
 }
 
 impl Measured {
-    /// Why the trial does not count.
-    pub fn invalid(&self) -> Vec<&str> {
-        let reasons = self.verdict["invalid"].as_array().expect("every verdict has the list");
-        reasons.iter().map(|reason| reason.as_str().unwrap()).collect()
+    /// Why an arm does not count.
+    pub fn invalid(&self, arm: &str) -> &[String] {
+        &self.invalid[arm]
     }
 }
 
-/// The measured trials of a run, by the names of their folders.
+/// The measured rounds of a run, by the names of their folders.
 pub fn measured(run: &Path) -> BTreeMap<String, Measured> {
-    let folders = fs::read_dir(run.join("trials")).unwrap().map(|entry| entry.unwrap());
+    let folders = fs::read_dir(run.join("rounds")).unwrap().map(|entry| entry.unwrap());
     let read = |folder: fs::DirEntry| {
-        let path = folder.path().join("trial.json");
-        let metadata = fs::metadata(&path).ok()?;
+        let metadata = fs::metadata(folder.path().join("round.json")).ok()?;
         let modified_ns =
             i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
-        let verdict = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let invalid = reasons(&folder.path());
         let name = folder.file_name().into_string().unwrap();
-        Some((name, Measured { inode: metadata.ino(), modified_ns, verdict }))
+        Some((name, Measured { inode: metadata.ino(), modified_ns, invalid }))
     };
     folders.filter_map(read).collect()
 }
 
-/// None of the trials was run again.
+fn reasons(round: &Path) -> BTreeMap<String, Vec<String>> {
+    let arms = fs::read_dir(round).unwrap().map(|entry| entry.unwrap());
+    let read = |arm: fs::DirEntry| {
+        let file: Value =
+            serde_json::from_slice(&fs::read(arm.path().join("arm.json")).ok()?).unwrap();
+        let reasons = file["invalid"].as_array().expect("every arm has the list");
+        let reasons = reasons.iter().map(|reason| reason.as_str().unwrap().to_owned());
+        Some((arm.file_name().into_string().unwrap(), reasons.collect()))
+    };
+    arms.filter_map(read).collect()
+}
+
+/// None of the rounds was measured again.
 #[track_caller]
-pub fn assert_kept(trials: &BTreeMap<String, Measured>, run: &Path) {
+pub fn assert_kept(rounds: &BTreeMap<String, Measured>, run: &Path) {
     let now = measured(run);
-    for (name, before) in trials {
+    for (name, before) in rounds {
         assert_eq!(now.get(name), Some(before), "{name}");
     }
 }
 
-/// All trials are measured, and what does not count is the fault of a busy machine.
+/// All rounds are measured, and every arm counts.
 #[track_caller]
 pub fn assert_complete(ended: &Ended, run: &Path) {
-    let trials = measured(run);
-    assert_eq!(trials.len(), TRIALS, "{ended:#?}");
-    let reasons = trials.values().flat_map(Measured::invalid);
-    let others: Vec<&str> = reasons
-        .filter(|reason| !CHECKS_OF_THE_LOAD.iter().any(|check| reason.starts_with(check)))
-        .collect();
+    let rounds = measured(run);
+    assert_eq!(rounds.len(), ROUNDS, "{ended:#?}");
+    let others: Vec<&String> =
+        rounds.values().flat_map(|round| round.invalid.values()).flatten().collect();
     assert!(others.is_empty(), "{others:#?}");
     let counting = report(run)["loads"][0]["variants"].as_array().unwrap().len();
     ended.assert_status(if counting == 2 { 0 } else { 3 });

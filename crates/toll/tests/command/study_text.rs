@@ -1,4 +1,4 @@
-//! Writes short studies: two services, two variants, one load at a fixed rate, six trials.
+//! Writes short studies: two services, two variants, one load at a fixed rate, two rounds of three arms.
 
 use std::net::TcpListener;
 
@@ -8,7 +8,7 @@ pub struct StudyText {
     client: String,
     server: String,
     second_variant: &'static str,
-    duration: &'static str,
+    slice: &'static str,
     rest: &'static str,
 }
 
@@ -25,8 +25,8 @@ pub fn bare() -> StudyText {
         client: format!("{{port: {client}, calls: [server], work: {{cpu: 50us}}}}"),
         server: format!("{{port: {server}, work: {{cpu: 50us}}}}"),
         second_variant: "twin: {}",
-        duration: "600ms",
-        rest: "blocks: 2\nidle: 100ms",
+        slice: "400ms",
+        rest: "rounds: 2\ncycles: 1\nidle: 100ms",
     }
 }
 
@@ -41,26 +41,26 @@ impl StudyText {
         Self { server: service.into(), ..self }
     }
 
-    /// How long each load is measured.
-    pub fn lasting(self, duration: &'static str) -> Self {
-        Self { duration, ..self }
+    /// How long each slice is.
+    pub fn lasting(self, slice: &'static str) -> Self {
+        Self { slice, ..self }
     }
 
-    /// Further top-level keys, instead of two blocks and a short idle window.
+    /// Further top-level keys, instead of two short rounds.
     pub fn rest(self, rest: &'static str) -> Self {
         Self { rest, ..self }
     }
 
     /// The whole file.
     pub fn text(&self) -> String {
-        let Self { client, server, second_variant, duration, rest } = self;
+        let Self { client, server, second_variant, slice, rest } = self;
         format!(
             "study: short\n\
              app:\n  entry: client\n  services:\n    client: {client}\n    server: {server}\n\
              variants:\n  original: {{}}\n  {second_variant}\n\
              baseline: original\n\
-             loads:\n  fixed: {{open: {{rate: 50/s}}, duration: {duration}}}\n\
-             warm_up: {{min: 200ms, max: 500ms}}\n\
+             loads:\n  fixed: {{open: {{rate: 50/s}}, slice: {slice}}}\n\
+             settle: {{slice: 100ms, max: 600ms, connections: 2, rest: 0s}}\n\
              {rest}\n"
         )
     }

@@ -75,8 +75,8 @@ fn a_user_without_privilege_measures_on_loopback_and_the_report_says_what_that_l
     let report = report(&run);
     let manifest = report["manifest"].as_array().unwrap();
     assert!(manifest.contains(&serde_json::json!(["isolation", "loopback"])), "{manifest:#?}");
-    let warnings = report["warnings"].to_string();
-    let page = fs::read_to_string(run.join("report.md")).unwrap();
+    let warnings = report["caveats"].to_string();
+    let page = fs::read_to_string(run.join("report.md")).unwrap().to_lowercase();
     for lack in ["no transparent capture", "no network between pods", "no cgroups"] {
         assert!(warnings.contains(lack) && page.contains(lack), "{lack}: {warnings}");
     }

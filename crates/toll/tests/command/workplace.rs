@@ -54,7 +54,7 @@ impl Workplace {
         command
     }
 
-    /// `toll run STUDY --out RUN`; the same seed gives every test the same order of trials.
+    /// `toll run STUDY --out RUN`; the same seed gives every test the same order of slices.
     pub fn run_command(&self, study: &StudyText) -> Command {
         let mut command = self.toll();
         command

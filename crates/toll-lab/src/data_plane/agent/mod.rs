@@ -25,8 +25,8 @@ mod tests;
 const OPTIONS: &str = "JAVA_TOOL_OPTIONS";
 
 /// Milliseconds after which an agent sends its spans at the latest, unless a study says otherwise: the spans of a
-/// trial are to arrive soon after it.
-const BATCH_DELAY_MS: u64 = 500;
+/// round are to arrive soon after it.
+const BATCH_DELAY_MS: u64 = 200;
 
 /// What the JVMs of one service are started with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,14 +93,16 @@ pub(crate) fn jar<'a>(
     }
 }
 
-/// How long the agent keeps a span at most before it sends it.
-pub(crate) fn batch_delay(agent: &JavaAgent) -> Duration {
-    let setting = match agent.kind {
-        AgentKind::OpenTelemetry => opentelemetry::BATCH_DELAY,
-        AgentKind::EaseAgent { .. } => easeagent::BATCH_DELAY,
-    };
-    let asked = agent.settings.get(setting).and_then(|value| value.trim().parse().ok());
-    Duration::from_millis(asked.unwrap_or(BATCH_DELAY_MS))
+impl JavaAgent {
+    /// How long the agent keeps a span at most before it sends it.
+    pub fn batch_delay(&self) -> Duration {
+        let setting = match self.kind {
+            AgentKind::OpenTelemetry => opentelemetry::BATCH_DELAY,
+            AgentKind::EaseAgent { .. } => easeagent::BATCH_DELAY,
+        };
+        let asked = self.settings.get(setting).and_then(|value| value.trim().parse().ok());
+        Duration::from_millis(asked.unwrap_or(BATCH_DELAY_MS))
+    }
 }
 
 impl Launch {

@@ -92,7 +92,7 @@ fn what_the_user_gives_all_jvms_stays_and_what_would_outdo_the_file_goes() {
 
 #[test]
 fn the_delay_of_batches_is_the_labs_unless_the_study_sets_it() {
-    let delay = |settings: &[_]| batch_delay(&agent(AgentKind::OpenTelemetry, settings));
-    assert_eq!(delay(&[]), Duration::from_millis(500));
+    let delay = |settings: &[_]| agent(AgentKind::OpenTelemetry, settings).batch_delay();
+    assert_eq!(delay(&[]), Duration::from_millis(200));
     assert_eq!(delay(&[("otel.bsp.schedule.delay", "5000")]), Duration::from_secs(5));
 }

@@ -21,8 +21,7 @@ const STATS: &str = "/stats?format=json&usedonly&type=Counters\
     &filter=^(http\\.inbound_.*\\.downstream_rq_total\
     |http\\.hbone.*\\.downstream_cx_upgrades_total\
     |listener\\.(hbone.*|egress)\\.ssl\\.(handshake|fail_verify_.*|connection_error)\
-    |tcp\\.plaintext.*\\.downstream_cx_total\
-    |tcp\\.(inbound_.*|egress)\\.downstream_cx_(total|rx_bytes_total)\
+    |tcp\\.(plaintext.*|inbound_.*|egress)\\.downstream_cx_(total|rx_bytes_total)\
     |cluster\\.(outbound|hbone|PassthroughCluster).*\\.(upstream_rq_total|upstream_rq_retry|upstream_cx_total\
     |upstream_cx_connect_fail|upstream_cx_destroy|upstream_cx_tx_bytes_total|ssl\\.handshake))$";
 
@@ -88,6 +87,12 @@ const CALLS: [(&str, Field<CallCounters>); 7] = [
     (".ssl.handshake", |call| &mut call.handshakes),
 ];
 
+/// By the end of the counter: what came in past HBONE.
+const PLAINTEXT: [(&str, Field<HboneCounters>); 2] = [
+    (".downstream_cx_total", |hbone| &mut hbone.plaintext),
+    (".downstream_cx_rx_bytes_total", |hbone| &mut hbone.plaintext_bytes),
+];
+
 /// By layer, and by the end of the counter: what came in over HBONE.
 const STREAMS: [(&str, &str, Field<HboneCounters>); 6] = [
     ("http.", ".downstream_cx_upgrades_total", |hbone| &mut hbone.streams),
@@ -130,9 +135,11 @@ fn count_streams(hbone: &mut BTreeMap<String, HboneCounters>, stat: &str, value:
             *field(hbone.entry(service.to_owned()).or_default()) += value;
         }
     }
-    let plaintext = stat.strip_prefix("tcp.").and_then(|s| s.strip_suffix(".downstream_cx_total"));
-    if let Some(service) = plaintext.and_then(node::plaintext_of) {
-        hbone.entry(service.to_owned()).or_default().plaintext = value;
+    for (counter, field) in PLAINTEXT {
+        let name = stat.strip_prefix("tcp.").and_then(|rest| rest.strip_suffix(counter));
+        if let Some(service) = name.and_then(node::plaintext_of) {
+            *field(hbone.entry(service.to_owned()).or_default()) = value;
+        }
     }
 }
 
@@ -243,6 +250,7 @@ mod tests {
             ("listener.hbone|db.example.ssl.fail_verify_no_cert", 3),
             ("listener.hbone|db.example.ssl.connection_error", 20),
             ("tcp.plaintext|db.example.downstream_cx_total", 4),
+            ("tcp.plaintext|db.example.downstream_cx_rx_bytes_total", 512),
             ("http.hbone|nginx.downstream_cx_upgrades_total", 5),
             // The same streams, once more.
             ("listener.hbone|nginx.http.hbone|nginx.downstream_rq_total", 5),
@@ -253,6 +261,7 @@ mod tests {
             wrong_identity: 11,
             no_certificate: 23,
             plaintext: 4,
+            plaintext_bytes: 512,
         };
         assert_eq!(counters.hbone_into("db.example"), expected);
         let nginx = HboneCounters { streams: 5, ..HboneCounters::default() };

@@ -101,7 +101,8 @@ mod tests {
     use super::*;
 
     fn asked(method: &str, path: &str, requests: u64, acknowledged: u64) -> Asked {
-        Asked { method: method.into(), path: path.into(), requests, acknowledged }
+        let (method, path) = (method.into(), path.into());
+        Asked { method, path, requests, acknowledged, ..Asked::default() }
     }
 
     /// The database's operations, by part.

@@ -11,7 +11,7 @@ use super::sidecar::{AN_ANSWER, CLOSED, does, outsider_claim, tls_claim};
 use super::trace::Hop;
 use super::{Outsider, Window, bare, gateway, wire};
 use crate::data_plane::probe::Plaintext;
-use crate::data_plane::{HboneCounters, ProxyCounters, Topology};
+use crate::data_plane::{HboneCounters, Topology};
 use crate::deployment::{Ambient, Mtls, NodeProxy, Program, Service};
 use crate::proof::Claim;
 
@@ -101,16 +101,17 @@ impl Mesh<'_> {
         if self.called(service).least > 0 {
             claims.extend(self.peers_claims(name, &self.nodes(), name));
         }
-        let nodes = self.nodes();
-        let plaintext = |c: &ProxyCounters| c.hbone_into(name).plaintext;
+        let in_window = |pick: fn(HboneCounters) -> u64| {
+            self.seen.growth_in(&self.nodes(), move |c| pick(c.hbone_into(name)))
+        };
         claims.push(if *name == self.seen.deployment.entry {
-            let claim = format!("{name}: the load's connections came through its node proxy");
-            // In the window: before it the lab's own probes came the same way.
-            let least = self.seen.traffic.requests.min(1);
-            at_least_claim(claim, least, self.seen.growth_in(&nodes, plaintext))
+            // Not connections: those of the load are older than the window.
+            let claim = format!("{name}: enough bytes for every request through its node proxy");
+            let least = self.seen.traffic.requests * LEAST_OF_A_REQUEST;
+            at_least_claim(claim, least, in_window(|hbone| hbone.plaintext_bytes))
         } else {
             let claim = format!("{name}: no connection came to its node proxies as plaintext");
-            count_claim(claim, Bounds::exactly(0), self.seen.growth_in(&nodes, plaintext))
+            count_claim(claim, Bounds::exactly(0), in_window(|hbone| hbone.plaintext))
         });
         claims
     }
@@ -197,6 +198,9 @@ impl Mesh<'_> {
         self.topology.waypoint.as_ref().map(|waypoint| waypoint.pod.as_str())
     }
 }
+
+/// No request is shorter: the header of the frame that an HTTP/2 request begins with (RFC 9113, 4.1).
+const LEAST_OF_A_REQUEST: u64 = 9;
 
 /// How the proxies of all nodes are called in claims.
 const NODE_PROXIES: &str = "node proxies";

@@ -10,7 +10,7 @@ use super::Window;
 use super::claims::at_least_claim;
 use super::expected::Expected;
 use crate::data_plane::collector::{MISSING, SpanWindow, TraceGroup};
-use crate::deployment::{Deployment, Program, Service};
+use crate::deployment::{Deployment, Program};
 use crate::proof::{Claim, ServiceSpans, Spans};
 
 /// Spans judged.
@@ -18,35 +18,35 @@ use crate::proof::{Claim, ServiceSpans, Spans};
 pub(super) struct Judged {
     pub claims: Vec<Claim>,
     pub left_out: Vec<String>,
-    /// None where the load does not say how many there should be, or the collector said nothing.
+    /// None where the load does not say of every request how many there should be, or the collector said nothing.
     pub spans: Option<Spans>,
 }
 
 /// Of traced requests.
 pub(super) fn judge(seen: &Window<'_>) -> Judged {
-    let traced = traced(seen);
-    let Some(window) = seen.spans.filter(|_| !traced.is_empty()) else {
+    let (Some(window), Some(expected)) = (seen.spans, seen.traffic.spans()) else {
         return only_some(seen);
     };
-    let services: Vec<ServiceSpans> = traced
-        .iter()
-        .map(|(service, each)| ServiceSpans {
-            service: (*service).to_owned(),
-            expected: each * seen.traffic.requests,
-            arrived: window.spans.get(*service).copied().unwrap_or(0),
+    let traced = seen.deployment.services.iter().filter_map(|service| {
+        let service = service.name.as_str();
+        Some(ServiceSpans {
+            service: service.to_owned(),
+            expected: *expected.get(service).filter(|expected| **expected > 0)?,
+            arrived: window.spans.get(service).copied().unwrap_or(0),
         })
-        .collect();
+    });
+    let services: Vec<ServiceSpans> = traced.collect();
     let mut judged = Judged {
-        claims: vec![count_claim(&traced, &services), foreign_claim(&traced, window)],
+        claims: vec![count_claim(seen, &services), foreign_claim(&services, window)],
         left_out: why_missing(&services, window.refused).into_iter().collect(),
         spans: None,
     };
     let mut whole = 0;
-    match Shape::new(seen.deployment, &traced) {
-        Ok(shape) => {
-            whole = shape.whole(window);
+    match Shapes::new(seen) {
+        Ok(shapes) => {
+            whole = shapes.whole(window);
             judged.claims.push(whole_claim(seen.traffic.requests, whole, window));
-            judged.claims.extend(shape.link_claims(window));
+            judged.claims.extend(shapes.link_claims(window));
         }
         Err(why) => judged.left_out.push(why),
     }
@@ -81,19 +81,15 @@ fn only_some(seen: &Window<'_>) -> Judged {
     }
 }
 
-/// Services that leave spans, and how many for each request, in the order of the deployment.
-fn traced<'a>(seen: &Window<'a>) -> Vec<(&'a str, u64)> {
-    let each = |service: &'a Service| {
-        let count = seen.traffic.spans.get(&service.name).copied().unwrap_or(0);
-        (service.name.as_str(), count)
-    };
-    seen.deployment.services.iter().map(each).filter(|(_, count)| *count > 0).collect()
-}
-
 /// At most what the requests leave, as one that failed may leave less; and at least half of it.
-fn count_claim(traced: &[(&str, u64)], services: &[ServiceSpans]) -> Claim {
-    let each: u64 = traced.iter().map(|(_, count)| count).sum();
-    let of: Vec<String> = traced.iter().map(|(name, count)| format!("{count} of {name}")).collect();
+fn count_claim(seen: &Window<'_>, services: &[ServiceSpans]) -> Claim {
+    let asked = || seen.traffic.asked.iter().filter(|asked| asked.requests > 0);
+    let each = counts(asked().map(|asked| asked.spans.values().sum()));
+    let of = |service: &ServiceSpans| {
+        let left = asked().map(|asked| asked.spans.get(&service.service).copied().unwrap_or(0));
+        format!("{} of {}", counts(left), service.service)
+    };
+    let of: Vec<String> = services.iter().map(of).collect();
     let expected: u64 = services.iter().map(|s| s.expected).sum();
     Claim {
         claim: format!("collector: every request left {each} spans: {}", of.join(", ")),
@@ -101,6 +97,12 @@ fn count_claim(traced: &[(&str, u64)], services: &[ServiceSpans]) -> Claim {
         seen: arrived_words(services, expected),
         holds: services.iter().all(|s| s.arrived <= s.expected && s.arrived * 2 >= s.expected),
     }
+}
+
+/// Different ones of these, the least first: `10`, or `10 or 20`.
+fn counts(of: impl Iterator<Item = u64>) -> String {
+    let different: BTreeSet<u64> = of.collect();
+    different.iter().map(u64::to_string).collect::<Vec<_>>().join(" or ")
 }
 
 fn arrived_words(services: &[ServiceSpans], expected: u64) -> String {
@@ -140,9 +142,9 @@ fn why_missing(services: &[ServiceSpans], refused: u64) -> Option<String> {
     (missing > 0).then(|| format!("why {missing} spans are missing: {}", why.join(", or ")))
 }
 
-fn foreign_claim(traced: &[(&str, u64)], window: &SpanWindow) -> Claim {
+fn foreign_claim(traced: &[ServiceSpans], window: &SpanWindow) -> Claim {
     let mut foreign = window.spans.clone();
-    foreign.retain(|service, _| traced.iter().all(|(name, _)| name != service));
+    foreign.retain(|service, _| traced.iter().all(|of| of.service != *service));
     Claim {
         claim: "collector: no other service sent spans".to_owned(),
         expected: "none".to_owned(),
@@ -167,25 +169,113 @@ fn whole_claim(requests: u64, whole: u64, window: &SpanWindow) -> Claim {
 /// Whose child a span is, and whose span it is; no parent at the root.
 type Tie<'a> = (Option<&'a str>, &'a str);
 
-/// The spans of one request, by what they hang below.
+/// What all requests should leave: each shape of a trace, and how many traces have it.
 #[derive(Debug)]
+struct Shapes<'a>(Vec<(Shape<'a>, u64)>);
+
+impl<'a> Shapes<'a> {
+    /// An error says why they are not known.
+    fn new(seen: &Window<'a>) -> Result<Self, String> {
+        let mut shapes: Vec<(Shape<'a>, u64)> = Vec::new();
+        for asked in seen.traffic.asked.iter().filter(|asked| asked.requests > 0) {
+            let shape = Shape::new(seen.deployment, &asked.spans)?;
+            match shapes.iter_mut().find(|(known, _)| *known == shape) {
+                Some((_, traces)) => *traces += asked.requests,
+                None => shapes.push((shape, asked.requests)),
+            }
+        }
+        Ok(Self(shapes))
+    }
+
+    /// Traces that came with all their spans; of each shape at most as many as there should be.
+    fn whole(&self, window: &SpanWindow) -> u64 {
+        let whole = |(shape, traces): &(Shape<'_>, u64)| {
+            let came = window.traces.iter().filter(|group| ties_of(group) == shape.ties);
+            came.map(|group| group.traces).sum::<u64>().min(*traces)
+        };
+        self.0.iter().map(whole).sum()
+    }
+
+    /// One for each service, in the order of their names.
+    fn link_claims(&self, window: &SpanWindow) -> Vec<Claim> {
+        let ties = self.0.iter().flat_map(|(shape, _)| shape.ties.keys());
+        let services: BTreeSet<&str> = ties.map(|(_, service)| *service).collect();
+        services.into_iter().map(|service| self.link_claim(service, window)).collect()
+    }
+
+    fn link_claim(&self, service: &str, window: &SpanWindow) -> Claim {
+        let wrong = self.wrong(service, window);
+        Claim {
+            claim: format!("{service}: its spans in a trace: {}", self.links(service)),
+            expected: "in every trace".to_owned(),
+            seen: match wrong {
+                0 => "in every trace".to_owned(),
+                wrong => format!("{wrong} traces have others"),
+            },
+            holds: wrong == 0,
+        }
+    }
+
+    /// For instance `1 below gateway, 8 or 18 below vets`.
+    fn links(&self, service: &str) -> String {
+        let links = self.0.iter().flat_map(|(shape, _)| links_of(&shape.ties, service));
+        let parents: BTreeSet<Option<&str>> = links.map(|(parent, _)| parent).collect();
+        let below = |parent: Option<&str>| {
+            let of = self.0.iter().map(|(shape, _)| count_of(&shape.ties, (parent, service)));
+            match parent {
+                None => format!("{} at the root", counts(of)),
+                Some(name) => format!("{} below {name}", counts(of)),
+            }
+        };
+        parents.into_iter().map(below).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Traces whose spans of `service` are no part of what a request leaves. Those that fit only some shapes are
+    /// too many when they are more than the requests of these.
+    fn wrong(&self, service: &str, window: &SpanWindow) -> u64 {
+        let mut traces: BTreeMap<Vec<bool>, u64> = BTreeMap::new();
+        for group in &window.traces {
+            let ties = ties_of(group);
+            if total(&ties, service) == 0 {
+                continue;
+            }
+            let fits = self.0.iter().map(|(shape, _)| shape.fits(&ties, service)).collect();
+            *traces.entry(fits).or_default() += group.traces;
+        }
+        let none = traces.remove(&vec![false; self.0.len()]).unwrap_or(0);
+        let within = |few: &[bool], fits: &[bool]| few.iter().zip(fits).all(|(f, of)| !f || *of);
+        let too_many = |fits: &Vec<bool>| {
+            let fitting = self.0.iter().zip(fits).filter(|(_, fits)| **fits);
+            let most: u64 = fitting.map(|((_, traces), _)| traces).sum();
+            let of = traces.iter().filter(|(few, _)| within(few, fits));
+            of.map(|(_, traces)| traces).sum::<u64>().saturating_sub(most)
+        };
+        none + traces.keys().map(too_many).max().unwrap_or(0)
+    }
+}
+
+/// The spans of one request, by what they hang below.
+#[derive(Debug, PartialEq, Eq)]
 struct Shape<'a> {
     ties: BTreeMap<Tie<'a>, u64>,
 }
 
 impl<'a> Shape<'a> {
-    /// An error says why it is not known.
-    fn new(deployment: &'a Deployment, traced: &[(&'a str, u64)]) -> Result<Self, String> {
+    /// Of a request that leaves these spans. An error says why it is not known.
+    fn new(deployment: &'a Deployment, spans: &BTreeMap<String, u64>) -> Result<Self, String> {
         let one = Expected::of(deployment, 1);
-        let is_traced = |name: &str| traced.iter().any(|(known, _)| *known == name);
+        let left = |name: &str| spans.get(name).copied().filter(|count| *count > 0);
         let mut shape = Self { ties: BTreeMap::new() };
-        for &(service, each) in traced {
+        for service in deployment.services.iter().map(|service| service.name.as_str()) {
+            let Some(each) = left(service) else { continue };
             let from_load = u64::from(service == deployment.entry);
             shape.add((None, service), from_load);
             for caller in deployment.callers_of(service) {
                 let calls = one.calls(caller, service).least;
                 match &caller.program {
-                    _ if is_traced(&caller.name) => shape.add((Some(&caller.name), service), calls),
+                    _ if left(&caller.name).is_some() => {
+                        shape.add((Some(&caller.name), service), calls);
+                    }
                     // It makes no span, and the load gives it no context to pass on.
                     Program::Gateway => shape.add((None, service), calls),
                     _ => return Err(broken_by(&caller.name, service)),
@@ -200,37 +290,6 @@ impl<'a> Shape<'a> {
     fn add(&mut self, tie: Tie<'a>, count: u64) {
         if count > 0 {
             *self.ties.entry(tie).or_default() += count;
-        }
-    }
-
-    /// Traces that came with all their spans.
-    fn whole(&self, window: &SpanWindow) -> u64 {
-        let whole = window.traces.iter().filter(|group| ties_of(group) == self.ties);
-        whole.map(|group| group.traces).sum()
-    }
-
-    /// One for each service, in the order of their names.
-    fn link_claims(&self, window: &SpanWindow) -> Vec<Claim> {
-        let services: BTreeSet<&str> = self.ties.keys().map(|(_, service)| *service).collect();
-        services.into_iter().map(|service| self.link_claim(service, window)).collect()
-    }
-
-    fn link_claim(&self, service: &str, window: &SpanWindow) -> Claim {
-        let below = |(parent, count): (Option<&str>, u64)| match parent {
-            None => format!("{count} at the root"),
-            Some(parent) => format!("{count} below {parent}"),
-        };
-        let expected: Vec<String> = links_of(&self.ties, service).map(below).collect();
-        let wrong = window.traces.iter().filter(|group| !self.fits(&ties_of(group), service));
-        let wrong: u64 = wrong.map(|group| group.traces).sum();
-        Claim {
-            claim: format!("{service}: its spans in a trace: {}", expected.join(", ")),
-            expected: "in every trace".to_owned(),
-            seen: match wrong {
-                0 => "in every trace".to_owned(),
-                wrong => format!("{wrong} traces have others"),
-            },
-            holds: wrong == 0,
         }
     }
 

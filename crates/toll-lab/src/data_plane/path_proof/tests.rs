@@ -15,13 +15,7 @@ mod replicas;
 
 const REQUESTS: u64 = 1000;
 
-const TRAFFIC: Traffic = Traffic {
-    asked: vec![],
-    requests: REQUESTS,
-    writes: 0,
-    acknowledged: 0,
-    spans: BTreeMap::new(),
-};
+const TRAFFIC: Traffic = Traffic { asked: vec![], requests: REQUESTS, writes: 0, acknowledged: 0 };
 
 /// A sight of nothing but a probe and the sidecars' counters.
 fn sight(walk: Walk, counters: BTreeMap<String, ProxyCounters>) -> Sight {

@@ -12,6 +12,7 @@ use crate::deployment::Deployment;
 
 const OPENED: &str = "istio_tcp_connections_opened_total";
 const CLOSED: &str = "istio_tcp_connections_closed_total";
+const RECEIVED: &str = "istio_tcp_received_bytes_total";
 
 /// The flag of connections that a policy denied, which were opened, too.
 const DENIED: &str = "DENY";
@@ -47,13 +48,17 @@ pub(crate) fn counters(text: &str, deployment: &Deployment) -> ProxyCounters {
             _ => {}
         }
     }
-    let denied = samples(text, CLOSED).filter(|sample| {
-        let of_plaintext = sample.label("reporter") == "destination" && !sample.is_mtls();
-        of_plaintext && sample.label("response_flags") == DENIED
-    });
+    let of_plaintext =
+        |sample: &Sample| sample.label("reporter") == "destination" && !sample.is_mtls();
+    let denied = samples(text, CLOSED)
+        .filter(|sample| of_plaintext(sample) && sample.label("response_flags") == DENIED);
     for (callee, connections) in denied.filter_map(|sample| known(&sample)) {
         let taken = counters.hbone.entry(callee).or_default();
         taken.plaintext = taken.plaintext.saturating_sub(connections);
+    }
+    let received = samples(text, RECEIVED).filter(of_plaintext);
+    for (callee, bytes) in received.filter_map(|sample| known(&sample)) {
+        counters.hbone.entry(callee).or_default().plaintext_bytes += bytes;
     }
     counters
 }

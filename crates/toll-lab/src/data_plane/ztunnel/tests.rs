@@ -110,9 +110,12 @@ fn line(metric: &str, reporter: &str, (from, to): (&str, &str), policy: &str, n:
         name => format!("spiffe://cluster.local/ns/default/sa/{name}"),
     };
     let flags = if metric.contains("DENY") { "DENY" } else { "-" };
-    let metric = metric.trim_end_matches(" DENY");
+    let metric = match metric.trim_end_matches(" DENY") {
+        "received" => "received_bytes".to_owned(),
+        metric => format!("connections_{metric}"),
+    };
     format!(
-        "istio_tcp_connections_{metric}_total{{reporter=\"{reporter}\",source_workload=\"a \\\"b\\\"}}\",\
+        "istio_tcp_{metric}_total{{reporter=\"{reporter}\",source_workload=\"a \\\"b\\\"}}\",\
          source_principal=\"{}\",destination_principal=\"{}\",request_protocol=\"tcp\",\
          response_flags=\"{flags}\",connection_security_policy=\"{policy}\"}} {n}\n",
         id(from),
@@ -159,9 +162,13 @@ fn plaintext_that_was_sent_has_no_handshake_and_what_a_policy_denied_was_not_pas
         line("closed", "destination", ("unknown", "customer"), "unknown", 1),
         line("closed DENY", "destination", ("unknown", "customer"), "unknown", 3),
         line("opened", "source", ("ingress", "unknown"), "unknown", 9),
+        line("received", "source", ("ingress", "customer"), "unknown", 4096),
+        line("received", "destination", ("ingress", "customer"), "mutual_tls", 2048),
+        line("received", "destination", ("unknown", "customer"), "unknown", 512),
     ]);
     let sent = CallCounters { connections: 1, ..Default::default() };
     assert_eq!(counters.tunnel("customer"), sent);
-    assert_eq!(counters.hbone_into("customer").plaintext, 2);
+    let taken = counters.hbone_into("customer");
+    assert_eq!((taken.plaintext, taken.plaintext_bytes), (2, 512));
     assert_eq!(counters.tunnels.len(), 1, "{counters:?}");
 }

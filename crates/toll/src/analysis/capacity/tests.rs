@@ -88,7 +88,7 @@ fn a_run_without_a_sweep_says_which_would_answer() {
 #[test]
 fn a_run_that_measured_nothing_yet_says_so() {
     let mut run = ambient_replicas();
-    run.trials.truncate(1);
+    run.rounds.clear();
     let refused = capacity(&run, &ask(40, 30.0)).unwrap_err();
     assert!(matches!(refused, CapacityError::TooFew { .. }), "{refused}");
     assert!(refused.help().contains("--resume"));

@@ -1,4 +1,5 @@
-//! The trials of a run that sweeps the replicas of one service, as values by block and cell.
+//! The tallies of a run that sweeps the replicas of one service, as values by round and cell; of the baseline the mean
+//! of its arms.
 //!
 //! Only the cells of one load with an arrival rate take part. A load beside the sweep that runs at rates far above it
 //! on one size alone would decide what a request costs, and it would decide wrongly: a machine that is kept awake
@@ -9,15 +10,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use toll_load::Histogram;
 use toll_stats::{Observation, Regression};
 
-use crate::analysis::accounts::{self, CpuAccount, Owner};
+use crate::analysis::accounts::{self, Owner};
 use crate::analysis::findings::{Estimate, ScaledQuantity};
-use crate::analysis::{LEVEL, effects, latency};
+use crate::analysis::tally::Tally;
+use crate::analysis::{LEVEL, effects, latency, merged, study_loads};
 use crate::plan::{Cell, PlannedLoad, Release};
-use crate::store::{RunRecord, TrialRecord};
+use crate::store::RunRecord;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// The cells of one load, and the trials that bore them.
+/// The cells of one load, and the tallies that bore them.
 pub struct Sweep<'a> {
     /// The service whose replicas are swept.
     pub service: &'a str,
@@ -26,7 +28,7 @@ pub struct Sweep<'a> {
     /// In the order of the study.
     pub cells: Vec<SweptCell<'a>>,
     baseline: &'a str,
-    valid: &'a [&'a TrialRecord],
+    valid: &'a [&'a Tally<'a>],
 }
 
 /// One size of the service at one rate.
@@ -40,30 +42,30 @@ pub struct SweptCell<'a> {
     pub rate_per_s: f64,
 }
 
-/// What one quantity of one variant was, block by block and cell by cell.
+/// What one quantity of one variant was, round by round and cell by cell.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
-    /// By block, then by the position of the cell.
-    blocks: BTreeMap<usize, BTreeMap<usize, f64>>,
+    /// By round, then by the position of the cell.
+    rounds: BTreeMap<usize, BTreeMap<usize, f64>>,
 }
 
 /// What a [`Series`] says of any number of pods at any rate.
 pub struct Plane {
     regression: Regression,
     rate_is_swept: bool,
-    blocks: usize,
+    rounds: usize,
 }
 
 impl<'a> Sweep<'a> {
     /// The first load of the study that sweeps a service's replicas; `None` without one.
-    pub fn of(run: &'a RunRecord, valid: &'a [&'a TrialRecord]) -> Option<Self> {
+    pub fn of(run: &'a RunRecord, valid: &'a [&'a Tally<'a>]) -> Option<Self> {
         let open = |load: &&PlannedLoad| matches!(load.release, Release::Open { .. });
         let swept = |load: &'a PlannedLoad| Some((load, load.cell.as_ref()?));
-        let loads: Vec<_> = run.plan.loads.iter().filter(open).filter_map(swept).collect();
-        let knee = run.lowest_knee().map(|knee| knee.rate_per_s);
+        let loads: Vec<_> = study_loads(&run.plan).filter(open).filter_map(swept).collect();
+        let capacity = run.lowest_capacity().map(|lowest| lowest.per_s);
         let set = |first: &Cell| -> Vec<SweptCell<'a>> {
             let alike = loads.iter().filter(|(_, cell)| differs_by_size_and_rate(first, cell));
-            alike.filter_map(|(load, cell)| swept_cell(load, cell, knee)).collect()
+            alike.filter_map(|(load, cell)| swept_cell(load, cell, capacity)).collect()
         };
         let sets = loads.iter().map(|(_, cell)| (*cell, set(cell)));
         let (first, cells) = sets.into_iter().find(|(_, cells)| sizes(cells).len() > 1)?;
@@ -90,19 +92,21 @@ impl<'a> Sweep<'a> {
     pub fn series(&self, variant: &str, quantity: ScaledQuantity) -> Series {
         match quantity {
             ScaledQuantity::Memory => {
-                self.observed(variant, |t| Some(accounts::mean_memory(&t.samples)? / MIB))
+                self.observed(variant, |t| Some(accounts::mean_memory(t)? / MIB))
             }
-            ScaledQuantity::Cpu => self.observed(variant, millicores),
+            ScaledQuantity::Cpu => {
+                self.observed(variant, |t| t.sums.millicores(Owner::is_measured))
+            }
             ScaledQuantity::AddedP50 => self.added(variant, 0.50),
             ScaledQuantity::AddedP99 => self.added(variant, 0.99),
         }
     }
 
-    fn observed(&self, variant: &str, of: impl Fn(&TrialRecord) -> Option<f64>) -> Series {
+    fn observed(&self, variant: &str, of: impl Fn(&Tally<'_>) -> Option<f64>) -> Series {
         let mut series = Series::default();
-        for (at, trial) in self.trials(variant) {
-            if let Some(value) = of(trial) {
-                series.insert(trial.trial.block, at, value);
+        for at in 0..self.cells.len() {
+            for (round, value) in effects::means_by_round(&self.tallies(variant, at), &of) {
+                series.insert(round, at, value);
             }
         }
         series
@@ -114,31 +118,23 @@ impl<'a> Sweep<'a> {
             return series;
         }
         for at in 0..self.cells.len() {
-            let [baseline, variant] = [self.baseline, variant].map(|arm| self.latencies(arm, at));
-            let both = |(block, without): (usize, &'a Histogram)| {
-                variant.get(&block).map(|with| (block, (without, *with)))
-            };
-            let (blocks, pairs): (Vec<usize>, Vec<_>) =
-                baseline.into_iter().filter_map(both).unzip();
-            for (block, value) in blocks.into_iter().zip(added_by_block(&pairs, quantile)) {
-                series.insert(block, at, value);
+            let [baseline, variant] = [self.baseline, variant]
+                .map(|variant| merged::rounds(&self.tallies(variant, at), merged::latency));
+            let in_both = baseline.iter().filter_map(|(round, without)| {
+                variant.get(round).map(|with| (*round, (without, with)))
+            });
+            let (rounds, pairs): (Vec<usize>, Vec<_>) = in_both.unzip();
+            for (round, value) in rounds.into_iter().zip(added_by_round(&pairs, quantile)) {
+                series.insert(round, at, value);
             }
         }
         series
     }
 
-    fn latencies(&self, variant: &str, at: usize) -> BTreeMap<usize, &'a Histogram> {
-        let of_cell = self.trials(variant).filter(|(cell, _)| *cell == at);
-        let latency = |t: &'a TrialRecord| Some((t.trial.block, &t.load.as_ref()?.measure.latency));
-        of_cell.filter_map(|(_, t)| latency(t)).collect()
-    }
-
-    /// The valid trials of a variant with the positions of their cells.
-    fn trials(&self, variant: &str) -> impl Iterator<Item = (usize, &'a TrialRecord)> {
-        effects::of_arm(self.valid, variant).filter_map(|trial| {
-            let at = self.cells.iter().position(|cell| cell.load == trial.trial.load)?;
-            Some((at, trial))
-        })
+    /// The tallies of a variant in a cell.
+    fn tallies(&self, variant: &str, at: usize) -> Vec<&'a Tally<'a>> {
+        let of_variant = effects::of_variant(self.valid, variant);
+        of_variant.filter(|tally| tally.load == self.cells[at].load).collect()
     }
 
     fn terms(&self, pods: f64, rate_per_s: f64) -> Vec<f64> {
@@ -147,18 +143,18 @@ impl<'a> Sweep<'a> {
 }
 
 impl Series {
-    /// What one cell was, block after block.
+    /// What one cell was, round after round.
     pub fn of_cell(&self, at: usize) -> Vec<f64> {
-        self.blocks.values().filter_map(|cells| cells.get(&at).copied()).collect()
+        self.rounds.values().filter_map(|cells| cells.get(&at).copied()).collect()
     }
 
     /// By how much it lies above another, where both have a value.
     pub fn above(&self, other: &Self) -> Self {
         let mut series = Self::default();
-        for (block, cells) in &self.blocks {
+        for (round, cells) in &self.rounds {
             for (at, value) in cells {
-                if let Some(less) = other.blocks.get(block).and_then(|cells| cells.get(at)) {
-                    series.insert(*block, *at, value - less);
+                if let Some(less) = other.rounds.get(round).and_then(|cells| cells.get(at)) {
+                    series.insert(*round, *at, value - less);
                 }
             }
         }
@@ -172,20 +168,20 @@ impl Series {
             let terms = sweep.terms(cell.pods as f64, cell.rate_per_s);
             keep(cell).then_some(Observation { terms, value: *value })
         };
-        let of_block =
+        let of_round =
             |cells: &BTreeMap<usize, f64>| cells.iter().filter_map(observation).collect::<Vec<_>>();
-        let blocks: Vec<Vec<Observation>> = self.blocks.values().map(of_block).collect();
+        let rounds: Vec<Vec<Observation>> = self.rounds.values().map(of_round).collect();
         let kept: Vec<&[Observation]> =
-            blocks.iter().map(Vec::as_slice).filter(|block| !block.is_empty()).collect();
+            rounds.iter().map(Vec::as_slice).filter(|round| !round.is_empty()).collect();
         Some(Plane {
             regression: toll_stats::regression(&kept).ok()?,
             rate_is_swept: sweep.rates().len() > 1,
-            blocks: kept.len(),
+            rounds: kept.len(),
         })
     }
 
-    fn insert(&mut self, block: usize, at: usize, value: f64) {
-        self.blocks.entry(block).or_default().insert(at, value);
+    fn insert(&mut self, round: usize, at: usize, value: f64) {
+        self.rounds.entry(round).or_default().insert(at, value);
     }
 }
 
@@ -211,7 +207,7 @@ impl Plane {
         self.estimate(self.regression.at(&self.terms(pods, rate_per_s), LEVEL))
     }
 
-    /// Where one more trial would lie.
+    /// Where a round with a start of its own would lie.
     pub fn predict(&self, pods: f64, rate_per_s: f64) -> Estimate {
         self.estimate(self.regression.predict(&self.terms(pods, rate_per_s), LEVEL))
     }
@@ -234,7 +230,7 @@ impl Plane {
 
     fn estimate(&self, e: toll_stats::Estimate) -> Estimate {
         let (value, low, high) = (e.value, e.low, e.high);
-        Estimate { value, low, high, level: e.level.share(), blocks: self.blocks }
+        Estimate { value, low, high, level: e.level.share(), rounds: self.rounds }
     }
 }
 
@@ -252,10 +248,10 @@ fn differs_by_size_and_rate(one: &Cell, other: &Cell) -> bool {
 fn swept_cell<'a>(
     load: &'a PlannedLoad,
     cell: &Cell,
-    knee_per_s: Option<f64>,
+    capacity_per_s: Option<f64>,
 ) -> Option<SweptCell<'a>> {
     let (_, pods) = cell.replicas.as_ref()?;
-    let rate_per_s = load.rate_per_s(knee_per_s)?;
+    let rate_per_s = load.rate_per_s(capacity_per_s)?;
     Some(SweptCell { load: &load.name, pods: *pods, rate_per_s })
 }
 
@@ -263,19 +259,12 @@ fn sizes(cells: &[SweptCell<'_>]) -> BTreeSet<usize> {
     cells.iter().map(|cell| cell.pods).collect()
 }
 
-/// CPU of all that is measured, over exactly the measured window, thousandths of a core.
-fn millicores(trial: &TrialRecord) -> Option<f64> {
-    let account = CpuAccount::measured(trial)?;
-    let used_ns = account.total_ns(Owner::is_measured)?;
-    (account.window_ns > 0).then(|| used_ns / account.window_ns as f64 * 1e3)
-}
-
-/// What each block says of the quantile that one arm adds to the other, microseconds.
+/// What each round says of the quantile that one arm adds to the other, microseconds.
 ///
-/// A short trial has too few requests for a percentile of its own, so the histograms of all blocks are merged first
-/// (METHOD.md rule 3). The blocks' scatter is that of the jackknife's pseudo-values, moved so that their mean is the
+/// A round has too few requests for a percentile of its own, so the histograms of all rounds are merged first
+/// (METHOD.md rule 3). The rounds' scatter is that of the jackknife's pseudo-values, moved so that their mean is the
 /// merged figure: the jackknife's correction of a bias would be a correction by one or two of the slowest requests.
-fn added_by_block(pairs: &[(&Histogram, &Histogram)], quantile: f64) -> Vec<f64> {
+fn added_by_round(pairs: &[(&Histogram, &Histogram)], quantile: f64) -> Vec<f64> {
     let figure = |kept: &[(&Histogram, &Histogram)]| {
         let (baseline, variant): (Vec<&Histogram>, Vec<&Histogram>) = kept.iter().copied().unzip();
         let [baseline, variant] = [baseline, variant].map(|arm| latency::merged(&arm));

@@ -1,11 +1,14 @@
 //! Costs by pods and rate of a made-up run whose truth is known.
 
 use super::*;
+use crate::analysis::Counted;
 use crate::analysis::findings;
 use crate::analysis::findings::{Estimate, Findings};
 use crate::analysis::fixture::replicas::{Costs, TRUTH, Truth, ambient_replicas};
+use crate::analysis::fixture::{each_slice, without, without_arms};
+use crate::analysis::tally::Tally;
 use crate::plan::{Release, VariantState};
-use crate::store::RunRecord;
+use crate::store::{ArmRecord, RunRecord, SliceRecord};
 
 /// What this module finds in a run.
 struct Found {
@@ -14,7 +17,8 @@ struct Found {
 }
 
 fn costs(run: &RunRecord) -> Found {
-    let valid = crate::analysis::valid(run);
+    let counted = Counted::of(run, |_| true);
+    let valid: Vec<&Tally<'_>> = counted.tallies.iter().collect();
     let Some(sweep) = Sweep::of(run, &valid) else {
         return Found { scalings: vec![], crossings: vec![] };
     };
@@ -44,11 +48,9 @@ fn assert_costs(scaling: &Scaling, truth: Costs, within: [f64; 3]) {
     assert_holds(scaling.per_request.expect("the rate is swept"), truth.per_request, within[2]);
 }
 
-/// The run without the trials that `dropped` picks.
-fn without(dropped: impl Fn(&crate::store::TrialRecord) -> bool) -> RunRecord {
-    let mut run = ambient_replicas();
-    run.trials.retain(|trial| !dropped(trial));
-    run
+/// The run without the loads that `dropped` picks.
+fn without_loads(dropped: impl Fn(&str) -> bool) -> RunRecord {
+    without(ambient_replicas(), |_, _, load| dropped(load))
 }
 
 #[test]
@@ -77,21 +79,20 @@ fn added_latency_is_what_lies_above_the_baseline() {
 }
 
 #[test]
-fn a_percentile_of_a_cell_is_that_of_its_merged_blocks() {
+fn a_percentile_of_a_cell_is_that_of_its_merged_rounds() {
     let run = ambient_replicas();
     let found = costs(&run);
     let merged = |variant: &str| {
-        let of = |t: &&crate::store::TrialRecord| {
-            t.trial.arm.variant == variant && t.trial.load == "get-20x90"
-        };
-        let trials = run.trials.iter().filter(of).filter_map(|t| t.load.as_ref());
-        let all: Vec<_> = trials.map(|load| &load.measure.latency).collect();
+        let arms = run.rounds.iter().flat_map(|round| &round.arms);
+        let slices = arms.filter(|of| of.arm.variant == variant).flat_map(|of| &of.slices);
+        let of_cell = slices.filter(|slice| slice.load == "get-20x90");
+        let all: Vec<_> = of_cell.map(|slice| &slice.report.measure.latency).collect();
         crate::analysis::latency::merged(&all).unwrap().quantile_us(0.99)
     };
     let added = scaling_of(&found, "ambient", ScaledQuantity::AddedP99);
     let point = added.points.iter().find(|p| p.load == "get-20x90").unwrap();
     assert!((point.measured.value - (merged("ambient") - merged("bare"))).abs() < 1e-6);
-    assert_eq!(point.measured.blocks, 5);
+    assert_eq!(point.measured.rounds, 5);
 }
 
 #[test]
@@ -112,14 +113,21 @@ fn the_largest_size_is_predicted_from_the_smaller_ones() {
     }
 }
 
+/// Has every component use so many bytes.
+fn remember(slice: &mut SliceRecord, bytes: u64) {
+    for component in slice.samples.iter_mut().flat_map(|sample| &mut sample.components) {
+        component.memory.anonymous = toll_lab::Reading::Value(bytes);
+    }
+}
+
 #[test]
 fn what_the_largest_size_showed_does_not_help_to_predict_it() {
     let mut run = ambient_replicas();
-    for trial in run.trials.iter_mut().filter(|t| t.trial.load.ends_with("x90")) {
-        for component in trial.samples.iter_mut().flat_map(|s| &mut s.sample.components) {
-            component.memory.anonymous = toll_lab::Reading::Value(1 << 30);
+    each_slice(&mut run, |_, _, slice| {
+        if slice.load.ends_with("x90") {
+            remember(slice, 1 << 30);
         }
-    }
+    });
     let (sound, spoilt) = (costs(&ambient_replicas()), costs(&run));
     let predicted = |found: &Found| {
         let scaling = scaling_of(found, "sidecar", ScaledQuantity::Memory);
@@ -132,7 +140,7 @@ fn what_the_largest_size_showed_does_not_help_to_predict_it() {
 #[test]
 fn two_sizes_make_a_line_and_leave_none_to_hold_out() {
     let large = |load: &str| load.ends_with("x50") || load.ends_with("x90");
-    let mut run = without(|trial| large(&trial.trial.load));
+    let mut run = without_loads(large);
     run.plan.loads.retain(|load| !large(&load.name));
     let found = costs(&run);
     assert_holds(scaling_of(&found, "sidecar", ScaledQuantity::Memory).per_pod, 20.0, 1.0);
@@ -157,21 +165,19 @@ fn sidecar_and_ambient_cost_the_same_where_their_lines_meet() {
 }
 
 #[test]
-fn a_size_whose_blocks_disagree_is_one_where_both_may_cost_the_same() {
+fn a_size_whose_rounds_disagree_is_one_where_both_may_cost_the_same() {
     let alike = |run: &RunRecord| {
         let found = costs(run);
         crossings_in(&found, ScaledQuantity::Memory)[0].alike.clone()
     };
     let mut run = ambient_replicas();
     assert_eq!(alike(&run), [0; 0]);
-    let of_cell = run.trials.iter_mut().filter(|t| t.trial.load == "get-20x1");
-    for trial in of_cell.filter(|t| t.trial.arm.variant == "ambient") {
-        // From far below the sidecar's to far above it, block after block.
-        let bytes = (trial.trial.block as u64) << 24;
-        for component in trial.samples.iter_mut().flat_map(|s| &mut s.sample.components) {
-            component.memory.anonymous = toll_lab::Reading::Value(bytes);
+    each_slice(&mut run, |round, arm, slice| {
+        if slice.load == "get-20x1" && arm.variant == "ambient" {
+            // From far below the sidecar's to far above it, round after round.
+            remember(slice, (round as u64) << 24);
         }
-    }
+    });
     assert_eq!(alike(&run), [1]);
 }
 
@@ -183,26 +189,30 @@ fn what_is_in_every_variant_crosses_none() {
     assert!(!found.crossings.iter().flat_map(named).any(|name| name == "bare"));
 }
 
+/// The sidecars' arms under the name of the other variant.
+fn of_sidecars(arms: &[ArmRecord]) -> Vec<ArmRecord> {
+    let mut copies: Vec<ArmRecord> =
+        arms.iter().filter(|of| of.arm.variant == "sidecar").cloned().collect();
+    copies.iter_mut().for_each(|of| of.arm.variant = "ambient".into());
+    copies
+}
+
 #[test]
 fn variants_whose_pods_cost_the_same_have_no_crossing() {
     let mut run = ambient_replicas();
-    // The second is the first with another name and the trials of other blocks.
-    let sidecar = |t: &&crate::store::TrialRecord| t.trial.arm.variant == "sidecar";
-    let mut copies: Vec<_> = run.trials.iter().filter(sidecar).cloned().collect();
-    for copy in &mut copies {
-        copy.trial.arm.variant = "ambient".into();
-        copy.trial.block = copy.trial.block % 5 + 1;
+    // The second is the first with another name and the slices of other rounds.
+    let sidecars: Vec<_> = run.rounds.iter().map(|round| of_sidecars(&round.arms)).collect();
+    for (at, round) in run.rounds.iter_mut().enumerate() {
+        round.arms.retain(|of| of.arm.variant != "ambient");
+        round.arms.extend(sidecars[(at + 1) % sidecars.len()].clone());
     }
-    run.trials.retain(|t| t.trial.arm.variant != "ambient");
-    run.trials.extend(copies);
     let found = costs(&run);
     assert!(crossings_in(&found, ScaledQuantity::Memory).is_empty(), "{:?}", found.crossings);
 }
 
 #[test]
 fn a_load_beside_the_sweep_does_not_bend_the_lines() {
-    let beside = |load: &str| load.starts_with("wake-up");
-    let alone = without(|trial| beside(&trial.trial.load));
+    let alone = without_loads(|load| load.starts_with("wake-up"));
     assert_eq!(costs(&ambient_replicas()).scalings, costs(&alone).scalings);
 }
 
@@ -215,18 +225,16 @@ fn only_cells_of_one_load_on_as_many_nodes_make_a_plane() {
     for load in run.plan.loads.iter_mut().filter(|load| load.name.ends_with("x50")) {
         load.cell.as_mut().unwrap().load = "another".into();
     }
-    let valid = crate::analysis::valid(&run);
-    assert_eq!(Sweep::of(&run, &valid).unwrap().sizes(), [1, 10]);
+    assert_eq!(Sweep::of(&run, &[]).unwrap().sizes(), [1, 10]);
     for load in &mut run.plan.loads {
         load.cell.as_mut().unwrap().nodes = Some(2);
     }
-    let valid = crate::analysis::valid(&run);
-    assert_eq!(Sweep::of(&run, &valid).unwrap().nodes, 2);
+    assert_eq!(Sweep::of(&run, &[]).unwrap().nodes, 2);
 }
 
 #[test]
 fn without_a_swept_rate_there_is_no_cost_of_a_request() {
-    let mut run = without(|trial| trial.trial.load.starts_with("get-50x"));
+    let mut run = without_loads(|load| load.starts_with("get-50x"));
     run.plan.loads.retain(|load| !load.name.starts_with("get-50x"));
     let found = costs(&run);
     let memory = scaling_of(&found, "sidecar", ScaledQuantity::Memory);
@@ -248,7 +256,7 @@ fn a_run_without_a_sweep_has_no_costs_of_pods() {
 
 #[test]
 fn a_variant_that_was_skipped_or_never_measured_has_no_line() {
-    let mut run = without(|trial| trial.trial.arm.variant == "ambient");
+    let mut run = without_arms(ambient_replicas(), |_, arm| arm.variant == "ambient");
     let variants = |found: &Found| -> Vec<String> {
         let memory = |s: &&Scaling| s.quantity == ScaledQuantity::Memory;
         found.scalings.iter().filter(memory).map(|s| s.variant.clone()).collect()
@@ -259,24 +267,29 @@ fn a_variant_that_was_skipped_or_never_measured_has_no_line() {
 }
 
 #[test]
-fn an_invalid_trial_takes_no_part() {
+fn an_invalid_slice_takes_no_part() {
     let mut run = ambient_replicas();
-    let spoilt = run.trials.iter_mut().find(|t| t.trial.load == "get-20x90").unwrap();
-    spoilt.verdict.invalid = vec!["crashed".into()];
-    spoilt.samples.clear();
+    each_slice(&mut run, |round, _, slice| {
+        if round == 1 && slice.load == "get-20x90" {
+            slice.invalid = vec!["crashed".into()];
+            slice.samples.clear();
+        }
+    });
     let of = |found: &Found| {
         let scaling = scaling_of(found, "bare", ScaledQuantity::Memory);
-        scaling.points.iter().map(|p| p.measured.blocks).collect::<Vec<_>>()
+        scaling.points.iter().map(|p| p.measured.rounds).collect::<Vec<_>>()
     };
     assert_eq!(of(&costs(&ambient_replicas())), [5; 8]);
     assert_eq!(of(&costs(&run)), [5, 5, 5, 4, 5, 5, 5, 5]);
 }
 
 #[test]
-fn one_block_gives_a_line_all_the_same() {
-    let found = costs(&without(|trial| trial.trial.block > 1));
+fn one_round_gives_a_line_all_the_same() {
+    let mut run = ambient_replicas();
+    run.rounds.truncate(1);
+    let found = costs(&run);
     let memory = scaling_of(&found, "sidecar", ScaledQuantity::Memory);
-    assert_eq!(memory.per_pod.blocks, 1);
+    assert_eq!(memory.per_pod.rounds, 1);
     assert!((memory.per_pod.value - 20.0).abs() < 0.5);
 }
 

@@ -4,16 +4,18 @@ use toll_lab::Role;
 
 use super::*;
 use crate::analysis::findings;
-use crate::analysis::findings::{Derived, Findings, Verdict};
+use crate::analysis::findings::{Derived, Findings};
 use crate::analysis::fixture::replicas::ambient_replicas;
 use crate::analysis::fixture::staircase::{
     ANSWER_BYTES, BASELINE, STAIRCASE, STEPS, Shape, TRUTH, Truth, egress_gateway, run,
     scatter_anew,
 };
+use crate::analysis::fixture::{each_slice, without, without_arms};
 use crate::plan::VariantState;
 
 fn found(run: &RunRecord) -> Vec<Staircase> {
-    staircases(run, &crate::analysis::valid(run))
+    let counted = crate::analysis::Counted::of(run, |_| true);
+    staircases(run, &counted.tallies.iter().collect::<Vec<_>>())
 }
 
 #[track_caller]
@@ -33,7 +35,7 @@ fn difference(of: &Staircase, variant: &str, against: &str) -> StaircaseDifferen
     of.differences.iter().find(is).expect("the pair is compared").clone()
 }
 
-/// One answer more or less in a trial of some hundred: whole requests are counted.
+/// One answer more or less in a slice of some hundred: whole requests are counted.
 fn near(seen: f64, expected: f64) -> bool {
     (seen - expected).abs() < 0.002 * expected.abs()
 }
@@ -72,14 +74,14 @@ mod lines {
     }
 
     #[test]
-    fn a_step_is_what_its_trials_showed_over_blocks() {
+    fn a_step_is_what_its_slices_showed_over_rounds() {
         let found = climbed(&exact());
         for line in &found.lines {
             let truth = Truth::of(&line.variant);
             for step in &line.steps {
                 let StaircaseStep { connections, throughput_per_s, application_cpu_us, .. } = step;
                 assert!(near(throughput_per_s.value, truth.per_s(*connections)), "{step:?}");
-                assert_eq!(throughput_per_s.blocks, 5);
+                assert_eq!(throughput_per_s.rounds, 5);
                 assert!(near(application_cpu_us.unwrap().value, truth.application_us), "{step:?}");
                 assert_eq!(step.load, format!("clients-{connections}"));
                 match line.variant.as_str() {
@@ -99,16 +101,13 @@ mod lines {
     }
 
     #[test]
-    fn a_step_without_a_valid_trial_is_left_out_and_a_variant_without_one_has_no_line() {
+    fn a_step_without_a_slice_that_counts_is_left_out_and_a_variant_without_one_has_no_line() {
         let mut run = exact();
-        let spoilt = |t: &TrialRecord| match t.trial.arm.variant.as_str() {
-            "none" => true,
-            "gateway" => t.trial.load == "clients-10",
-            _ => false,
-        };
-        for trial in run.trials.iter_mut().filter(|t| spoilt(t)) {
-            trial.verdict.invalid = vec!["crashed".into()];
-        }
+        each_slice(&mut run, |_, arm, slice| {
+            if arm.variant == "none" || arm.variant == "gateway" && slice.load == "clients-10" {
+                slice.invalid = vec!["crashed".into()];
+            }
+        });
         let found = climbed(&run);
         let line = |variant: &str| found.lines.iter().find(|line| line.variant == variant);
         assert!(line("none").is_none());
@@ -134,7 +133,7 @@ mod lines {
         assert!(found(&ambient_replicas()).is_empty());
         assert!(found(&crate::analysis::fixture::customer_360()).is_empty());
         let mut never_ran = exact();
-        never_ran.trials.clear();
+        never_ran.rounds.clear();
         assert!(found(&never_ran).is_empty());
     }
 
@@ -142,9 +141,7 @@ mod lines {
     fn an_answer_carries_the_mean_of_all_bodies() {
         assert_eq!(climbed(&exact()).answer_bytes, Some(ANSWER_BYTES as f64));
         let mut silent = exact();
-        for trial in &mut silent.trials {
-            trial.load.as_mut().unwrap().measure.done = 0;
-        }
+        each_slice(&mut silent, |_, _, slice| slice.report.measure.done = 0);
         assert_eq!(climbed(&silent).answer_bytes, None);
     }
 }
@@ -173,8 +170,7 @@ mod differences {
 
     #[test]
     fn a_skipped_variant_stands_before_none() {
-        let mut run = exact();
-        run.trials.retain(|t| t.trial.arm.variant != "gateway-mtls");
+        let mut run = without_arms(exact(), |_, arm| arm.variant == "gateway-mtls");
         run.plan.variants[4].state = VariantState::Skipped("no certificates".into());
         let found = climbed(&run);
         assert_eq!(pairs(&found)[4..], [("gateway", "sidecar"), ("gateway-sni", "gateway")]);
@@ -208,68 +204,61 @@ mod differences {
     }
 
     #[test]
-    fn no_difference_is_seldom_called_one_and_a_true_one_nearly_always() {
-        let same = Truth { throughput: TRUTH[1].throughput, ..TRUTH[2] };
-        let called = shares_of_seeds([TRUTH[1], same, TRUTH[3]], |found| {
-            let verdict = |variant| difference(found, variant, BASELINE).verdict;
-            [verdict("sidecar"), verdict("gateway")].map(|v| v == Verdict::Difference)
+    fn the_baseline_against_itself_shows_nothing_where_its_arms_are_alike() {
+        let again = climbed(&exact()).again.unwrap();
+        assert_eq!((again.variant.as_str(), again.against.as_str()), ("bypass (again)", "bypass"));
+        assert!(near(again.throughput_ratio.low, 1.0) && near(again.throughput_ratio.high, 1.0));
+        assert!(again.mesh_cpu_us.unwrap().value.abs() < 0.01, "{again:?}");
+        assert_eq!(climbed(&without_arms(exact(), |_, arm| arm.again)).again, None);
+    }
+
+    #[test]
+    fn both_arms_of_the_baseline_are_what_a_variant_is_held_against() {
+        let mut run = exact();
+        each_slice(&mut run, |_, arm, slice| {
+            if arm.again {
+                slice.report.measure.completed /= 4;
+                slice.report.measure.done /= 2;
+            }
         });
-        // At the most what the level leaves, and less, for the A/A pair's sake.
-        assert!(called[0] <= 0.05 && called[1] >= 0.99, "{called:?}");
+        let gateway = difference(&climbed(&run), "gateway", BASELINE);
+        assert!((gateway.throughput_ratio.value - 0.9 * 2.0).abs() < 0.01, "{gateway:?}");
+        // 240 and 480 us.
+        assert!((gateway.mesh_cpu_us.unwrap().value - (370.0 - 360.0)).abs() < 1.0, "{gateway:?}");
     }
 
     #[test]
-    fn cpu_is_judged_by_what_the_baseline_against_itself_leaves_possible() {
-        let mut run = exact();
-        let told = difference(&climbed(&run), "gateway-sni", BASELINE);
-        assert_eq!(told.mesh_cpu_verdict, Some(Verdict::Difference));
-        // Half the requests for the same CPU: twice the baseline's 240 µs each.
-        for trial in run.trials.iter_mut().filter(|t| t.trial.arm.again) {
-            trial.load.as_mut().unwrap().measure.completed /= 2;
-        }
-        let unclear = difference(&climbed(&run), "gateway-sni", BASELINE).mesh_cpu_verdict;
-        let Some(Verdict::CannotTell { floor, .. }) = unclear else { panic!("{unclear:?}") };
-        assert!((floor - 240.0).abs() < 5.0, "{floor}");
-    }
-
-    #[test]
-    fn only_steps_that_both_have_in_a_block_are_compared() {
-        let mut run = exact();
-        run.trials.retain(|t| {
-            let is_missing = t.trial.arm.variant == "gateway" && t.trial.load == "clients-60";
-            !(is_missing && t.trial.block == 2)
+    fn only_steps_that_both_have_in_a_round_are_compared() {
+        let run = without(exact(), |round, arm, load| {
+            round == 2 && arm.variant == "gateway" && load == "clients-60"
         });
         let ratio = difference(&climbed(&run), "gateway", BASELINE).throughput_ratio;
-        assert_eq!(ratio.blocks, 5);
+        assert_eq!(ratio.rounds, 5);
         assert!(near(ratio.value, 0.9) && near(ratio.low, 0.9), "{ratio:?}");
     }
 
     #[test]
-    fn a_block_in_which_one_arm_has_no_step_is_no_pair() {
-        let mut run = exact();
-        run.trials.retain(|t| t.trial.arm.variant != "gateway" || t.trial.block != 2);
-        assert_eq!(difference(&climbed(&run), "gateway", BASELINE).throughput_ratio.blocks, 4);
+    fn a_round_in_which_one_arm_has_no_step_is_not_compared() {
+        let run = without_arms(exact(), |round, arm| arm.variant == "gateway" && round == 2);
+        assert_eq!(difference(&climbed(&run), "gateway", BASELINE).throughput_ratio.rounds, 4);
     }
 
     #[test]
-    fn the_ratio_of_a_block_is_the_geometric_mean_of_its_steps() {
+    fn the_ratio_of_a_round_is_the_geometric_mean_of_its_steps() {
         let mut run = exact();
-        let slow =
-            |t: &&mut TrialRecord| t.trial.arm.variant == "gateway" && t.trial.load == "clients-60";
-        for trial in run.trials.iter_mut().filter(slow) {
-            trial.load.as_mut().unwrap().measure.completed /= 4;
-        }
+        each_slice(&mut run, |_, arm, slice| {
+            if arm.variant == "gateway" && slice.load == "clients-60" {
+                slice.report.measure.completed /= 4;
+            }
+        });
         let ratio = difference(&climbed(&run), "gateway", BASELINE).throughput_ratio.value;
         assert!((ratio - 0.9 * 0.25_f64.powf(0.25)).abs() < 0.002, "{ratio}");
     }
 
     #[test]
-    fn what_all_arms_of_a_block_share_is_in_no_difference() {
+    fn what_all_arms_of_a_round_share_is_in_no_difference() {
         let mut run = exact();
-        for trial in &mut run.trials {
-            let block = trial.trial.block as u64;
-            trial.load.as_mut().unwrap().measure.end_ns *= block;
-        }
+        each_slice(&mut run, |round, _, slice| slice.report.measure.end_ns *= round as u64);
         let ratio = difference(&climbed(&run), "gateway", BASELINE).throughput_ratio;
         assert!(near(ratio.low, 0.9) && near(ratio.high, 0.9), "{ratio:?}");
     }
@@ -284,9 +273,11 @@ mod differences {
     #[test]
     fn where_none_has_a_data_plane_there_is_no_cost_of_one() {
         let mut run = exact();
-        for sample in run.trials.iter_mut().flat_map(|t| &mut t.samples) {
-            sample.sample.components.retain(|c| c.component.role == Role::Application);
-        }
+        each_slice(&mut run, |_, _, slice| {
+            for sample in &mut slice.samples {
+                sample.components.retain(|c| c.component.role == Role::Application);
+            }
+        });
         let found = climbed(&run);
         assert!(found.differences.iter().all(|d| d.mesh_cpu_us.is_none()));
         assert!(found.lines.iter().flat_map(|l| &l.steps).all(|s| s.mesh_cpu_us.is_none()));
@@ -294,10 +285,11 @@ mod differences {
     }
 
     #[test]
-    fn one_block_gives_lines_and_no_difference() {
-        let found = climbed(&run(&Shape { blocks: 1, ..Shape::SMALL }));
-        assert_eq!(found.lines.len(), 6);
-        assert!(found.differences.is_empty());
+    fn one_round_gives_lines_and_differences_without_an_interval() {
+        let found = climbed(&run(&Shape { rounds: 1, ..Shape::SMALL }));
+        assert_eq!((found.lines.len(), found.differences.len()), (6, 8));
+        let ratio = found.differences[0].throughput_ratio;
+        assert_eq!((ratio.rounds, ratio.low, ratio.high), (1, ratio.value, ratio.value));
     }
 
     #[test]
@@ -307,51 +299,6 @@ mod differences {
         let again: Findings = serde_json::from_str(&text).unwrap();
         assert_eq!(again.staircases.len(), 1);
         assert_eq!(again.staircases, found.staircases);
-    }
-}
-
-mod verdicts {
-    use super::*;
-
-    /// The baseline's second run carries so much of what its first does, block after block.
-    fn again(shares: [f64; 5]) -> RunRecord {
-        let mut run = exact();
-        for trial in run.trials.iter_mut().filter(|t| t.trial.arm.again) {
-            let share = shares[trial.trial.block - 1];
-            let measure = &mut trial.load.as_mut().unwrap().measure;
-            measure.completed = (measure.completed as f64 * share) as u64;
-        }
-        run
-    }
-
-    #[test]
-    fn a_change_within_the_noise_floor_of_the_same_staircase_is_not_called_a_difference() {
-        let found = climbed(&again([0.7, 0.8, 0.9, 1.0, 1.1]));
-        let [sidecar, none] = ["sidecar", "none"].map(|v| difference(&found, v, BASELINE));
-        let floor = found.noise_floors.throughput.unwrap();
-        assert!((0.25..0.35).contains(&floor), "{floor}");
-        assert!(sidecar.throughput_ratio.high < 1.0);
-        assert_ne!(sidecar.verdict, Verdict::Difference, "{sidecar:?}");
-        assert_eq!(none.verdict, Verdict::Difference, "{none:?}");
-    }
-
-    #[test]
-    fn a_change_inside_the_bound_is_none() {
-        let mut truth = TRUTH;
-        truth[2].throughput = 1.0;
-        let found = climbed(&run(&Shape { truth: &truth, scatter: 0.004, ..Shape::SMALL }));
-        let verdict = difference(&found, "sidecar", BASELINE).verdict;
-        assert_eq!(verdict, Verdict::NoDifference { bound: 0.05 });
-    }
-
-    #[test]
-    fn without_an_again_pair_nothing_is_told() {
-        let mut run = run(&Shape::SMALL);
-        run.trials.retain(|t| !t.trial.arm.again);
-        let found = climbed(&run);
-        assert_eq!(found.noise_floors, NoiseFloors::default());
-        let sni = difference(&found, "gateway-sni", BASELINE);
-        assert!(matches!(sni.verdict, Verdict::CannotTell { more_blocks: None, .. }), "{sni:?}");
     }
 }
 
@@ -380,8 +327,7 @@ mod published {
 
     #[test]
     fn a_published_change_of_a_variant_that_did_not_run_has_none_beside_it() {
-        let mut run = exact();
-        run.trials.retain(|t| t.trial.arm.variant != "gateway-sni");
+        let run = without_arms(exact(), |_, arm| arm.variant == "gateway-sni");
         let rows = climbed(&run).recomputed;
         assert_eq!(
             rows.iter().map(|row| row.measured.is_some()).collect::<Vec<_>>(),

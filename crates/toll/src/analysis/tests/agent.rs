@@ -11,37 +11,48 @@ use toll_load::{Histogram, StageReport};
 use super::super::findings::{
     Derived, Estimate, Findings, HeapTrend, JvmUse, Regime, SpanCosts, View,
 };
-use super::{BARE, DONE, mix_after, open, run};
+use super::super::fixture::{Stood, each_arm, each_slice, rounds, without, without_arms};
+use super::{ROUNDS, mix_after, open, run, said};
 use crate::plan::{
-    BringUp, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest, PlannedTrial,
-    PlannedUsers, PublishedFigure, Recomputed, Release, VariantState,
+    Arm, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest, PlannedSlice, PlannedUsers,
+    PublishedFigure, Recomputed, Release, VariantState,
 };
-use crate::store::{KneeRecord, Mark, MarkedSample, RunRecord, TrialRecord};
+use crate::store::{CapacityRecord, RunRecord, SliceRecord};
 
 const MIB: f64 = 1024.0 * 1024.0;
-const BLOCKS: usize = 5;
+/// Answers of a slice.
+const DONE: u64 = super::DONE + super::GUARD;
+
+/// An arm in a round.
+#[derive(Clone, Copy)]
+struct Of<'a> {
+    arm: &'a Arm,
+    round: usize,
+    /// Position of the slice among all of its arm and round.
+    slice: usize,
+}
 
 /// CPU per request of gateway and vets, microseconds.
-type Cost = fn(&PlannedTrial, spans: u64) -> [f64; 2];
-/// What vets tells, at this second of the measured window.
-type Told = fn(&PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>>;
+type Cost = fn(&Of<'_>, spans: u64) -> [f64; 2];
+/// What vets tells, at this second of a slice.
+type Told = fn(&Of<'_>, second: usize) -> Reading<Vec<(&'static str, f64)>>;
 
 /// 20 us for the gateway's span, 10 us for each of vets' own and 35 us whatever their number.
-fn cost(t: &PlannedTrial, spans: u64) -> [f64; 2] {
-    let (noise, own) = (t.block as f64, spans.saturating_sub(1) as f64);
-    match t.arm.variant.as_str() {
+fn cost(of: &Of<'_>, spans: u64) -> [f64; 2] {
+    let (noise, own) = (of.round as f64, spans.saturating_sub(1) as f64);
+    match of.arm.variant.as_str() {
         "mesh" => [120.0 + noise, 200.0 + 7.0 * own + noise + 35.0 + 10.0 * own],
         _ => [100.0 + noise, 200.0 + 7.0 * own + noise],
     }
 }
 
-fn quiet(_: &PlannedTrial, _: usize) -> Reading<Vec<(&'static str, f64)>> {
+fn quiet(_: &Of<'_>, _: usize) -> Reading<Vec<(&'static str, f64)>> {
     Reading::Value(vec![])
 }
 
-fn made(loads: &[(&str, u64)], bring_up: BringUp, cost: Cost, told: Told) -> RunRecord {
-    let mut record = run(open(), |_, _| BARE);
-    record.plan.bring_up = bring_up;
+fn made(loads: &[(&str, u64)], cost: Cost, told: Told) -> RunRecord {
+    let mut record = run(open(), |_, _| super::BARE);
+    record.plan.cycles = 1;
     record.plan.loads = loads.iter().map(|(name, spans)| load(name, *spans)).collect();
     for variant in &mut record.plan.variants {
         let VariantState::Ready(deployment) = &mut variant.state else { panic!("it is ready") };
@@ -52,18 +63,17 @@ fn made(loads: &[(&str, u64)], bring_up: BringUp, cost: Cost, told: Told) -> Run
             deployment.data_plane = DataPlane::Agent(JavaAgent { kind, settings });
         }
     }
-    let template = record.trials.clone();
-    record.trials.clear();
-    for of_arm in &template {
-        for (name, spans) in loads {
-            let mut trial = of_arm.clone();
-            trial.trial.index = record.trials.len() + 1;
-            trial.trial.load = (*name).into();
-            trial.samples = samples(&trial.trial, cost(&trial.trial, *spans), told);
-            record.trials.push(trial);
+    let slice = |of: &Stood<'_>, planned: &PlannedSlice| {
+        // Three arms there, three back.
+        let slice = planned.place / 3;
+        let of = Of { arm: of.arm, round: of.round, slice };
+        let (_, spans) = loads.iter().find(|(name, _)| *name == planned.load).expect("it is one");
+        SliceRecord {
+            samples: samples(&of, planned.place, cost(&of, *spans), told),
+            ..super::slice(planned, super::BARE)
         }
-    }
-    record.plan.trials = record.trials.iter().map(|t| t.trial.clone()).collect();
+    };
+    record.rounds = rounds(&record.plan, ROUNDS, super::arm, slice);
     record
 }
 
@@ -74,7 +84,7 @@ fn load(name: &str, spans: u64) -> PlannedLoad {
 }
 
 fn super_load() -> PlannedLoad {
-    run(open(), |_, _| BARE).plan.loads[0].clone()
+    run(open(), |_, _| super::BARE).plan.loads[0].clone()
 }
 
 fn service(name: &str) -> Service {
@@ -93,17 +103,12 @@ fn service(name: &str) -> Service {
 }
 
 /// Eleven samples a second apart.
-fn samples(trial: &PlannedTrial, cost: [f64; 2], told: Told) -> Vec<MarkedSample> {
+fn samples(of: &Of<'_>, place: usize, cost: [f64; 2], told: Told) -> Vec<Sample> {
     let sample = |second: usize| {
-        let mark = match second {
-            0 => Mark::MeasureBegin,
-            10 => Mark::MeasureEnd,
-            _ => Mark::Tick,
-        };
         let used = |us: f64| (us * 1e3 * DONE as f64 * second as f64 / 10.0) as u64;
         let components = [component("gateway", used(cost[0])), component("vets", used(cost[1]))];
-        let at_ns = (trial.index * 100 + second) as u64 * 1_000_000_000;
-        let series = match told(trial, second) {
+        let at_ns = (place * 100 + second) as u64 * 1_000_000_000;
+        let series = match told(of, second) {
             Reading::Value(series) => {
                 Reading::Value(series.into_iter().map(|(key, value)| (key.into(), value)).collect())
             }
@@ -111,8 +116,7 @@ fn samples(trial: &PlannedTrial, cost: [f64; 2], told: Told) -> Vec<MarkedSample
         };
         let host = HostSample { busy_ns: used(cost[0] + cost[1]), steal_ns: 0, runnable: 1 };
         let metrics = vec![PodMetrics { pod: "vets".into(), at_ns, series }];
-        let sample = Sample { at_ns, took_ns: 1, components: components.into(), host, metrics };
-        MarkedSample { mark, sample }
+        Sample { at_ns, took_ns: 1, components: components.into(), host, metrics }
     };
     (0..=10).map(sample).collect()
 }
@@ -135,7 +139,7 @@ fn is(estimate: &Estimate, value: f64) {
 }
 
 fn has(findings: &Findings, words: &str) -> bool {
-    findings.warnings.iter().any(|warning| warning.contains(words))
+    !said(findings, words).is_empty()
 }
 
 // Spans.
@@ -148,12 +152,12 @@ fn costs<'a>(findings: &'a Findings, of: &str) -> Option<&'a SpanCosts> {
 
 #[test]
 fn what_a_span_costs_is_the_slope_of_the_effects_over_the_loads() {
-    let found = found(&made(&SPANS, BringUp::Block, cost, quiet));
+    let found = found(&made(&SPANS, cost, quiet));
     // 20 us of the gateway and 35 us of vets, and 10 us for each span but the gateway's.
     let all = costs(&found, "all").unwrap();
     is(&all.per_span_us, 10.0);
     is(&all.per_request_us, 45.0);
-    assert_eq!(all.per_span_us.blocks, BLOCKS);
+    assert_eq!(all.per_span_us.rounds, ROUNDS);
     let vets = costs(&found, "vets").unwrap();
     is(&vets.per_span_us, 10.0);
     is(&vets.per_request_us, 35.0);
@@ -162,57 +166,52 @@ fn what_a_span_costs_is_the_slope_of_the_effects_over_the_loads() {
     is(&vets.points[2].effect_us, 115.0);
 }
 
-/// As [`cost`], but each span of the baseline's second run costs up to 4 us more than in the first.
-fn uneven(t: &PlannedTrial, spans: u64) -> [f64; 2] {
-    let [gateway, vets] = cost(t, spans);
-    let more = if t.arm.again { t.block as f64 % 2.0 * 4.0 * spans as f64 } else { 0.0 };
+/// As [`cost`], but each span of the baseline's second arm costs up to 4 us more than in the first.
+fn uneven(of: &Of<'_>, spans: u64) -> [f64; 2] {
+    let [gateway, vets] = cost(of, spans);
+    let more = if of.arm.again { of.round as f64 % 2.0 * 4.0 * spans as f64 } else { 0.0 };
     [gateway, vets + more]
 }
 
 #[test]
-fn the_noise_floor_of_a_span_is_the_slope_that_the_baseline_against_itself_leaves_possible() {
-    let even = found(&made(&SPANS, BringUp::Block, cost, quiet));
-    let quiet_floor = costs(&even, "all").unwrap();
-    assert!(quiet_floor.noise_floor_us.unwrap() < 1e-3 && quiet_floor.is_told());
-    let found = found(&made(&SPANS, BringUp::Block, uneven, quiet));
+fn the_slope_of_the_baseline_against_itself_is_a_diagnostic() {
+    let even = found(&made(&SPANS, cost, quiet));
+    let even = costs(&even, "all").unwrap();
+    assert!(even.again_us.unwrap().value.abs() < 1e-3 && even.is_clear());
+    let found = found(&made(&SPANS, uneven, quiet));
     let all = costs(&found, "all").unwrap();
-    // Slopes of 4, 0, 4, 0 and 4: 2.4, and 2.776 times the standard error of 0.98 to its upper end.
-    assert!((all.noise_floor_us.unwrap() - 5.12).abs() < 0.01, "{all:?}");
-    is(&all.per_span_us, 10.0);
-    assert!(all.is_told());
-    assert!(!SpanCosts { noise_floor_us: Some(10.1), ..all.clone() }.is_told());
-    assert!(!SpanCosts { noise_floor_us: None, ..all.clone() }.is_told());
+    // Slopes of 4, 0, 4, 0 and 4; half of it is in the baseline of the variant.
+    is(&all.again_us.unwrap(), 2.4);
+    is(&all.per_span_us, 10.0 - 1.2);
 }
 
 #[test]
-fn a_study_without_a_valid_second_run_of_the_baseline_has_no_noise_floor() {
-    let mut record = made(&SPANS, BringUp::Block, cost, quiet);
-    let again = record.trials.iter_mut().filter(|t| t.trial.arm.again);
-    again.for_each(|t| t.verdict.invalid = vec!["made up".into()]);
-    assert_eq!(costs(&found(&record), "all").unwrap().noise_floor_us, None);
+fn a_study_whose_baseline_has_no_second_arm_that_counts_has_no_such_slope() {
+    let record = without_arms(made(&SPANS, cost, quiet), |_, arm| arm.again);
+    assert_eq!(costs(&found(&record), "all").unwrap().again_us, None);
 }
 
 #[test]
 fn a_service_whose_spans_do_not_vary_has_no_line() {
-    let found = found(&made(&SPANS, BringUp::Block, cost, quiet));
+    let found = found(&made(&SPANS, cost, quiet));
     assert!(costs(&found, "gateway").is_none());
 }
 
 #[test]
 fn two_numbers_of_spans_make_no_line() {
-    assert_eq!(found(&made(&SPANS[..2], BringUp::Block, cost, quiet)).span_costs, []);
+    assert_eq!(found(&made(&SPANS[..2], cost, quiet)).span_costs, []);
 }
 
 #[test]
 fn a_mix_that_begins_alike_is_no_point_of_the_line() {
-    let mut record = made(&SPANS, BringUp::Block, cost, quiet);
+    let mut record = made(&SPANS, cost, quiet);
     record.plan.loads[0].mix = mix_after(&record.plan.loads[0]);
     assert_eq!(costs(&found(&record), "all").unwrap().points.len(), 3);
 }
 
 #[test]
 fn loads_of_users_or_of_another_path_are_no_points_of_the_line() {
-    let mut record = made(&SPANS, BringUp::Block, cost, quiet);
+    let mut record = made(&SPANS, cost, quiet);
     record.plan.loads[0].request.path = "/owners?spans=1".into();
     assert_eq!(costs(&found(&record), "all").unwrap().points.len(), 3);
     record.plan.loads[1].release = Release::Users(users());
@@ -220,31 +219,31 @@ fn loads_of_users_or_of_another_path_are_no_points_of_the_line() {
 }
 
 #[test]
-fn a_block_that_lost_loads_counts_for_what_its_spread_is_worth() {
-    let mut record = made(&SPANS, BringUp::Block, cost, quiet);
-    let in_block = record.trials.iter_mut().filter(|t| t.trial.block == 2);
-    in_block.filter(|t| t.trial.load.starts_with('t')).for_each(|t| {
-        t.verdict.invalid = vec!["made up".into()];
-    });
+fn a_round_that_lost_loads_counts_for_what_its_spread_is_worth() {
+    let record =
+        without(made(&SPANS, cost, quiet), |round, _, load| round == 2 && load.starts_with('t'));
     let found = found(&record);
     let lost = costs(&found, "all").unwrap().per_span_us;
     is(&lost, 10.0);
-    assert_eq!(lost.blocks, BLOCKS);
+    assert_eq!(lost.rounds, ROUNDS);
 }
 
 #[test]
 fn loads_at_different_rates_are_said_beside_the_cost_per_span() {
-    let mut record = made(&SPANS, BringUp::Block, cost, quiet);
+    let mut record = made(&SPANS, cost, quiet);
     assert!(!has(&found(&record), "cost per span"));
-    let slower = record.trials.iter_mut().filter(|t| t.trial.load == "nine");
-    slower.for_each(|t| t.verdict.rate_per_s = Some(50.0));
+    each_slice(&mut record, |_, _, slice| {
+        if slice.load == "nine" {
+            slice.rate_per_s = Some(50.0);
+        }
+    });
     assert!(has(&found(&record), "cost per span of mesh is drawn through loads of 50 to 100"));
 }
 
 // JVMs.
 
-fn telling(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
-    let agent = if t.arm.variant == "mesh" { 1.0 } else { 0.0 };
+fn telling(of: &Of<'_>, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+    let agent = if of.arm.variant == "mesh" { 1.0 } else { 0.0 };
     let at = second as f64;
     Reading::Value(vec![
         ("process_cpu_seconds_total", 30.0 + at * (0.8 + 0.5 * agent)),
@@ -270,7 +269,7 @@ fn vets(record: &RunRecord) -> [JvmUse; 2] {
 
 #[test]
 fn a_jvm_is_told_by_the_growth_of_its_counters_and_the_mean_of_its_levels() {
-    let [bare, agent] = vets(&made(&SPANS[2..3], BringUp::Block, cost, telling));
+    let [bare, agent] = vets(&made(&SPANS[2..3], cost, telling));
     // 0.8 s of CPU a second on two cores.
     is(&bare.cpu_load.unwrap().mean, 0.4);
     is(&agent.cpu_load.unwrap().change.unwrap(), 0.25);
@@ -287,52 +286,51 @@ fn a_jvm_is_told_by_the_growth_of_its_counters_and_the_mean_of_its_levels() {
 
 #[test]
 fn what_a_pool_keeps_that_was_never_collected_is_not_known() {
-    fn never(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
-        let Reading::Value(mut series) = telling(t, second) else { panic!("it tells") };
+    fn never(of: &Of<'_>, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+        let Reading::Value(mut series) = telling(of, second) else { panic!("it tells") };
         series[5].1 = 0.0;
         Reading::Value(series)
     }
-    let record = made(&SPANS[2..3], BringUp::Block, cost, never);
+    let record = made(&SPANS[2..3], cost, never);
     assert_eq!(vets(&record)[0].heap_live_mib, None);
     assert!(has(&found(&record), "what collections leave in the heap of vets is not known"));
 }
 
 #[test]
 fn a_reading_that_is_missing_is_left_out_and_said_once_with_its_reason() {
-    fn refused(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+    fn refused(of: &Of<'_>, second: usize) -> Reading<Vec<(&'static str, f64)>> {
         match second {
             3 | 4 => Reading::Missing("connection refused".into()),
-            _ => telling(t, second),
+            _ => telling(of, second),
         }
     }
-    let record = made(&SPANS[2..3], BringUp::Block, cost, refused);
+    let record = made(&SPANS[2..3], cost, refused);
     is(&vets(&record)[0].heap_used_mib.unwrap().mean, 100.0 + (55.0 - 7.0) / 9.0);
     let found = found(&record);
-    let said: Vec<&String> = found.warnings.iter().filter(|w| w.contains("metrics")).collect();
-    assert_eq!(said, ["metrics are missing, trials: 15: vets: connection refused"]);
+    assert!(has(&found, "metrics of pods are missing (slices): vets: connection refused (30)"));
 }
 
 #[test]
 fn the_share_of_the_machine_is_absent_when_its_cores_are_not_known() {
-    let mut record = made(&SPANS[2..3], BringUp::Block, cost, telling);
+    let mut record = made(&SPANS[2..3], cost, telling);
     record.host.cores = None;
     let [bare, _] = vets(&record);
     assert!(bare.cpu_load.is_none() && bare.threads.is_some());
 }
 
 #[test]
-fn a_process_that_began_anew_in_the_window_has_no_cpu_load() {
-    fn anew(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
-        let Reading::Value(mut series) = telling(t, second) else { panic!("it tells") };
+fn a_process_that_began_anew_in_a_slice_has_no_cpu_load() {
+    fn anew(of: &Of<'_>, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+        let Reading::Value(mut series) = telling(of, second) else { panic!("it tells") };
         series[0].1 = 40.0 - second as f64;
         Reading::Value(series)
     }
-    assert_eq!(vets(&made(&SPANS[2..3], BringUp::Block, cost, anew))[0].cpu_load, None);
+    assert_eq!(vets(&made(&SPANS[2..3], cost, anew))[0].cpu_load, None);
 }
 
 #[test]
 fn published_figures_of_jvms_are_measured_in_their_units() {
-    let mut record = made(&SPANS[2..3], BringUp::Block, cost, telling);
+    let mut record = made(&SPANS[2..3], cost, telling);
     let figure = |figure: &str| PublishedFigure {
         variant: "mesh".into(),
         load: "nine".into(),
@@ -369,53 +367,47 @@ fn published_figures_of_jvms_are_measured_in_their_units() {
     let recomputed = &found.loads[0].recomputed;
     is(&recomputed[0].measured.unwrap(), 25.0);
     is(&recomputed[1].measured.unwrap(), 40.0);
-    // 115 us on top of 256 us and the block's noise.
+    // 115 us on top of 256 us and the round's noise.
     assert!((recomputed[2].measured.unwrap().value - 44.4).abs() < 0.5, "{recomputed:?}");
     is(&recomputed[3].measured.unwrap(), 0.0);
 }
 
 // Heaps.
 
-/// Position of a trial among those of its arm, when two loads are run.
-fn position(t: &PlannedTrial) -> usize {
-    t.block * 2 + usize::from(t.load == "nine")
-}
-
-/// Whose old generation is collected at the second and the seventh second of each trial. What young collections
+/// Whose old generation is collected at the second and the seventh second of each slice. What young collections
 /// leave is noise.
 fn collected(
-    t: &PlannedTrial,
+    of: &Of<'_>,
     second: usize,
     left_mib: impl Fn(f64) -> f64,
 ) -> Reading<Vec<(&'static str, f64)>> {
-    let Reading::Value(mut series) = telling(t, second) else { panic!("it tells") };
+    let Reading::Value(mut series) = telling(of, second) else { panic!("it tells") };
     let (collections, at) = match second {
         0..2 => (0, 0),
         2..7 => (1, 2),
         _ => (2, 7),
     };
-    series[0].1 = (t.index * 100 + second) as f64;
     series[4].1 = MIB * (second * 7 % 5) as f64 * if second == at { 0.0 } else { 1.0 };
-    series[5].1 = MIB * left_mib((position(t) * 10 + at) as f64);
-    let count = (position(t) * 2 + collections) as f64;
+    series[5].1 = MIB * left_mib((of.slice * 10 + at) as f64);
+    let count = (of.slice * 2 + collections) as f64;
     series.push(("jvm_gc_collection_seconds_count{gc=\"MarkSweepCompact\"}", count));
     Reading::Value(series)
 }
 
 /// A MiB more every ten seconds under load in `mesh`.
-fn leaking(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
-    let grows = t.arm.variant == "mesh";
-    collected(t, second, |s| 60.0 + if grows { s / 10.0 } else { (s * 7.0) % 3.0 })
+fn leaking(of: &Of<'_>, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+    let grows = of.arm.variant == "mesh";
+    collected(of, second, |s| 60.0 + if grows { s / 10.0 } else { (s * 7.0) % 3.0 })
 }
 
-fn shrinking(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
-    collected(t, second, |s| 60.0 - s / 10.0)
+fn shrinking(of: &Of<'_>, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+    collected(of, second, |s| 60.0 - s / 10.0)
 }
 
-/// Collected only between two measured windows.
-fn between_windows(t: &PlannedTrial, second: usize) -> Reading<Vec<(&'static str, f64)>> {
-    let Reading::Value(mut series) = leaking(t, second) else { panic!("it tells") };
-    series.last_mut().unwrap().1 = position(t) as f64;
+/// Collected only between two slices.
+fn between_slices(of: &Of<'_>, second: usize) -> Reading<Vec<(&'static str, f64)>> {
+    let Reading::Value(mut series) = leaking(of, second) else { panic!("it tells") };
+    series.last_mut().unwrap().1 = of.slice as f64;
     Reading::Value(series)
 }
 
@@ -424,46 +416,38 @@ fn heap<'a>(findings: &'a Findings, variant: &str) -> &'a HeapTrend {
 }
 
 #[test]
-fn a_heap_that_grows_is_a_suspected_leak() {
-    let found = found(&made(&SPANS[1..3], BringUp::Run, cost, leaking));
+fn a_heap_that_grows_in_each_life_is_a_suspected_leak() {
+    let found = found(&made(&SPANS[1..3], cost, leaking));
     let (agent, bare) = (heap(&found, "mesh"), heap(&found, "bare"));
-    // Ten trials, two collections each.
-    assert_eq!((agent.points, agent.series.len()), (20, 20));
+    // Five lives of four slices, two collections each; of the baseline ten.
+    assert_eq!((agent.points, bare.points, agent.series.len()), (40, 80, 40));
     assert!(agent.grows && !agent.falls && agent.p_value.unwrap() < 0.01, "{agent:?}");
-    assert!((agent.mib_per_minute.unwrap() - 6.0).abs() < 0.1, "{agent:?}");
+    assert!((agent.mib_per_minute.unwrap() - 6.0).abs() < 0.2, "{agent:?}");
     assert!(!bare.grows && !bare.falls, "{bare:?}");
     assert!(has(&found, "heap of vets (mesh) grows by 6.0 MiB a minute"));
     assert!(has(&found, "the baseline's does not"));
 }
 
 #[test]
-fn a_jvm_that_is_started_for_each_block_is_compared_only_with_itself() {
-    let found = found(&made(&SPANS[1..3], BringUp::Block, cost, leaking));
-    let agent = heap(&found, "mesh");
-    assert_eq!(agent.points, 20);
-    assert!(agent.grows, "{agent:?}");
-    assert!((agent.mib_per_minute.unwrap() - 6.0).abs() < 0.1, "{agent:?}");
-}
-
-#[test]
 fn a_heap_that_shrinks_is_said_to_fall_and_is_no_leak() {
-    let found = found(&made(&SPANS[1..3], BringUp::Run, cost, shrinking));
+    let found = found(&made(&SPANS[1..3], cost, shrinking));
     let agent = heap(&found, "mesh");
     assert!(agent.falls && !agent.grows, "{agent:?}");
     assert!(!has(&found, "a leak"));
 }
 
 #[test]
-fn a_collection_between_two_windows_is_a_point_and_nine_points_tell_nothing() {
-    let found = found(&made(&SPANS[1..3], BringUp::Run, cost, between_windows));
+fn a_collection_between_two_slices_is_a_point_and_nine_points_tell_nothing() {
+    let record = without(made(&SPANS[1..3], cost, between_slices), |round, _, _| round > 3);
+    let found = found(&record);
     let agent = heap(&found, "mesh");
-    // Of the first trial nobody knows when its heap was collected.
+    // Of the first slice of a life nobody knows when its heap was collected.
     assert_eq!((agent.points, agent.p_value, agent.mib_per_minute), (9, None, None));
 }
 
 #[test]
 fn collections_of_the_young_pools_are_no_points() {
-    let found = found(&made(&SPANS[1..3], BringUp::Run, cost, telling));
+    let found = found(&made(&SPANS[1..3], cost, telling));
     let agent = heap(&found, "mesh");
     assert_eq!((agent.points, agent.p_value, agent.grows), (0, None, false));
 }
@@ -479,22 +463,21 @@ fn users() -> PlannedUsers {
         ramp_down_s: 0.5,
         think_s: 1.0,
         parallel: 4,
-        made_for_knee_per_s: Some(1526.0),
+        made_for_per_s: Some(1526.0),
     }
 }
 
-fn knees(record: &mut RunRecord, bare: f64, mesh: f64) {
-    record.knees = [("bare", bare), ("mesh", mesh)]
-        .map(|(variant, rate_per_s)| KneeRecord {
-            variant: variant.into(),
-            rate_per_s,
-            tried: vec![],
-        })
-        .into();
+fn capacities(record: &mut RunRecord, bare: f64, mesh: f64) {
+    let capacity = |(variant, per_s): (&str, f64)| CapacityRecord {
+        variant: variant.into(),
+        per_s,
+        slices: vec![],
+    };
+    record.capacities = [("bare", bare), ("mesh", mesh)].map(capacity).into();
 }
 
 fn by_users() -> RunRecord {
-    let mut record = made(&SPANS[2..3], BringUp::Block, cost, quiet);
+    let mut record = made(&SPANS[2..3], cost, quiet);
     record.plan.loads[0].release = Release::Users(users());
     let stage = |[begin_s, end_s]: [f64; 2], from, to, done| StageReport {
         begin_s,
@@ -505,32 +488,32 @@ fn by_users() -> RunRecord {
         failed: 0,
         latency: Histogram::new(),
     };
-    for trial in &mut record.trials {
-        let measured = &mut trial.load.as_mut().unwrap().measure;
+    each_slice(&mut record, |_, _, slice| {
+        let measured = &mut slice.report.measure;
         measured.clients = (5, 84);
-        measured.iterations.record_n_ns(1_100_000_000, 200);
+        measured.iterations.record_n_ns(1_100_000_000, 50);
         measured.stages = vec![
             stage([0.0, 1.0], 5.0, 84.0, 90),
             stage([1.0, 5.0], 84.0, 84.0, 720),
             stage([5.0, 5.5], 84.0, 5.0, 40),
         ];
-        trial.verdict.rate_per_s = None;
-    }
+        slice.rate_per_s = None;
+    });
     record
 }
 
 #[test]
 fn a_regime_is_told_by_the_throughput_of_the_whole_measured_phase() {
     let mut record = by_users();
-    knees(&mut record, 105.0, 100.0);
+    capacities(&mut record, 105.0, 100.0);
     let found = found(&record);
-    let regime = |variant: &str, knee_per_s, past_knee| Regime {
+    let regime = |variant: &str, capacity_per_s, at_limit| Regime {
         variant: variant.into(),
         // Not the 180 while all are at work: it is the figure that the table beside it prints.
         throughput_per_s: 100.0,
-        knee_per_s,
-        near_knee: true,
-        past_knee,
+        capacity_per_s,
+        near_limit: true,
+        at_limit,
     };
     assert_eq!(found.loads[0].regimes, [regime("bare", 105.0, false), regime("mesh", 100.0, true)]);
 }
@@ -538,21 +521,22 @@ fn a_regime_is_told_by_the_throughput_of_the_whole_measured_phase() {
 #[test]
 fn a_variant_at_its_limit_is_told_from_one_below() {
     let mut record = by_users();
-    knees(&mut record, 300.0, 105.0);
-    let said = "nine: mesh is at or near its limit (100 of the 105/s that it carries), bare is not";
-    assert!(has(&found(&record), said));
-    knees(&mut record, 105.0, 105.0);
-    assert!(has(&found(&record), "are both at or near their limit"));
-    knees(&mut record, 300.0, 290.0);
+    capacities(&mut record, 300.0, 105.0);
+    let told = "nine: bare at 100 of the 300/s that it carries, mesh at 100 of the 105/s";
+    assert!(has(&found(&record), told), "{:?}", found(&record).caveats);
+    assert!(has(&found(&record), "one is at or near its limit and the other is not"));
+    capacities(&mut record, 105.0, 105.0);
+    assert!(has(&found(&record), "both are at or near their limit"));
+    capacities(&mut record, 300.0, 290.0);
     assert!(!has(&found(&record), "limit"));
 }
 
 #[test]
-fn a_load_that_asks_something_else_than_the_search_has_no_regime() {
-    let mut record = made(&SPANS[1..3], BringUp::Block, cost, quiet);
-    knees(&mut record, 300.0, 290.0);
+fn a_load_that_asks_something_else_than_for_the_capacity_has_no_regime() {
+    let mut record = made(&SPANS[1..3], cost, quiet);
+    capacities(&mut record, 300.0, 290.0);
     assert!(found(&record).loads.iter().all(|load| load.regimes.is_empty()));
-    let rate = PlannedRate::OfKnee(0.5);
+    let rate = PlannedRate::OfCapacity(0.5);
     record.plan.loads[1].release = Release::Open { rate, poisson: false, max_connections: 9 };
     let found = found(&record);
     assert_eq!(found.loads[0].regimes, []);
@@ -560,10 +544,10 @@ fn a_load_that_asks_something_else_than_the_search_has_no_regime() {
 }
 
 #[test]
-fn a_mix_that_begins_as_the_search_did_has_no_regime() {
-    let mut record = made(&SPANS[1..3], BringUp::Block, cost, quiet);
-    knees(&mut record, 300.0, 290.0);
-    let rate = PlannedRate::OfKnee(0.5);
+fn a_mix_that_begins_alike_has_no_regime() {
+    let mut record = made(&SPANS[1..3], cost, quiet);
+    capacities(&mut record, 300.0, 290.0);
+    let rate = PlannedRate::OfCapacity(0.5);
     record.plan.loads[1].release = Release::Open { rate, poisson: false, max_connections: 9 };
     record.plan.loads[0].request = record.plan.loads[1].request.clone();
     assert_eq!(found(&record).loads[0].regimes.len(), 2);
@@ -572,51 +556,44 @@ fn a_mix_that_begins_as_the_search_did_has_no_regime() {
 }
 
 #[test]
-fn a_knee_that_a_valid_trial_goes_past_was_found_too_low() {
-    let mut record = by_users();
-    knees(&mut record, 96.0, 90.0);
-    let too_low = "the knee of mesh was found too low: the search found 90/s, trial 2 (under nine) completed 100/s";
-    assert!(has(&found(&record), too_low), "{:?}", found(&record).warnings);
-    assert!(!has(&found(&record), "the knee of bare was found"));
-    let of_mesh = record.trials.iter_mut().filter(|t| t.trial.arm.variant == "mesh");
-    of_mesh.for_each(|t| t.verdict.invalid = vec!["made up".into()]);
-    assert!(!has(&found(&record), "too low"));
-}
-
-#[test]
-fn without_a_knee_there_is_no_regime() {
+fn without_a_capacity_there_is_no_regime() {
     assert_eq!(found(&by_users()).loads[0].regimes, []);
 }
 
 #[test]
 fn scaled_users_are_told_with_what_they_were_scaled_by() {
     let mut record = by_users();
-    knees(&mut record, 1000.0, 400.0);
+    capacities(&mut record, 1000.0, 400.0);
     let load = &found(&record).loads[0];
     assert_eq!(
         load.describes,
-        "84 of 320 virtual users (the knee of mesh is 400/s here, 1526/s where there were 320): 4 requests at once, then 1 s of pause; up in 1 s, all for 4 s, down in 0.5 s"
+        "84 of 320 virtual users (the capacity of mesh is 400/s here, 1526/s where there were 320): 4 requests at once, then 1 s of pause; up in 1 s, all for 4 s, down in 0.5 s"
     );
     assert_eq!(load.view, View::Users);
 }
 
 #[test]
-fn k6s_summary_is_that_of_all_valid_trials_one_after_the_other() {
+fn k6s_summary_is_that_of_all_slices_one_after_the_other() {
     let mut record = by_users();
-    knees(&mut record, 1000.0, 400.0);
-    record.trials[0].verdict.invalid = vec!["made up".into()];
+    capacities(&mut record, 1000.0, 400.0);
+    each_slice(&mut record, |round, arm, slice| {
+        if round == 1 && arm.variant == "bare" && !arm.again {
+            slice.invalid = vec!["made up".into()];
+        }
+    });
     let found = found(&record);
     let of = |variant: &str| {
         let variants = &found.loads[0].variants;
         variants.iter().find(|v| v.variant == variant).unwrap().k6.clone().unwrap()
     };
     let (bare, mesh) = (of("bare"), of("mesh"));
-    assert_eq!((bare.requests, mesh.requests), (4 * DONE, 5 * DONE));
-    assert_eq!((mesh.iterations, mesh.total_s), (1000, 50.0));
+    // Ten slices of the variant, eighteen of the baseline's two arms.
+    assert_eq!((bare.requests, mesh.requests), (18 * super::DONE, 10 * super::DONE));
+    assert_eq!((mesh.iterations, mesh.total_s), (500, 25.0));
     assert_eq!((mesh.iterations_per_s, mesh.requests_per_s), (20.0, 100.0));
-    // Four requests each: 5000 requests are 1250 iterations, 4000 are 1000.
-    assert_eq!((mesh.interrupted, bare.interrupted), (Some(250), Some(200)));
-    // Trials follow each other: their users are not added up. The profile ends where it began.
+    // Four requests each: 2500 requests are 625 iterations, 4500 are 1125.
+    assert_eq!((mesh.interrupted, bare.interrupted), (Some(125), Some(225)));
+    // Slices follow each other: their users are not added up. The profile ends where it began.
     assert_eq!((mesh.vus, mesh.vus_max), ([5, 5, 84], 84));
     let names: Vec<&str> = mesh.trends.iter().map(|trend| trend.name.as_str()).collect();
     assert_eq!(names[2..4], ["http_req_duration", "http_req_duration{expected_response:true}"]);
@@ -626,7 +603,7 @@ fn k6s_summary_is_that_of_all_valid_trials_one_after_the_other() {
 #[test]
 fn an_iteration_of_one_request_is_never_interrupted() {
     let mut record = by_users();
-    knees(&mut record, 1000.0, 400.0);
+    capacities(&mut record, 1000.0, 400.0);
     let one = PlannedUsers { parallel: 1, ..users() };
     record.plan.loads[0].release = Release::Users(one);
     let variants = &found(&record).loads[0].variants;
@@ -635,37 +612,16 @@ fn an_iteration_of_one_request_is_never_interrupted() {
 
 // Caveats.
 
-/// Whose first block costs twice as much without an agent, half as much again with it.
-fn warming(t: &PlannedTrial, _: u64) -> [f64; 2] {
-    match (t.block, t.arm.variant.as_str(), t.arm.again) {
-        (1, "bare", false) => [200.0, 0.0],
-        (1, "mesh", _) => [150.0, 0.0],
-        _ => [100.0, 0.0],
-    }
-}
-
-#[test]
-fn arms_that_were_still_warming_up_are_one_caveat() {
-    let warnings = found(&made(&SPANS[1..3], BringUp::Run, warming, quiet)).warnings;
-    let said: Vec<&String> = warnings.iter().filter(|w| w.contains("first block")).collect();
-    assert_eq!(
-        said,
-        [
-            "the first block cost 50 to 100 % more CPU per request than the later ones on the same services, which were still warming up: bare under nine, three; mesh under nine, three; a longer settle.max may help"
-        ]
-    );
-}
-
 #[test]
 fn what_the_proofs_left_out_is_a_caveat_unless_another_one_says_it() {
-    let mut record = made(&SPANS[2..3], BringUp::Run, cost, quiet);
+    let mut record = made(&SPANS[2..3], cost, quiet);
     let crossed = "that no request crossed a sidecar: no service reports its requests";
     let missing = "why 222 spans are missing: the agents dropped them";
     let left_out = [crossed, missing, "something else"].map(String::from);
-    record.trials[0].proof.as_mut().unwrap().left_out = left_out.into();
+    let first = record.rounds[0].arms.iter_mut().find(|of| of.arm.variant == "bare").unwrap();
+    first.proof.as_mut().unwrap().left_out = left_out.into();
     let not_proven = |record: &RunRecord| -> Vec<String> {
-        let warnings = found(record).warnings.into_iter();
-        warnings.filter(|warning| warning.contains("left out of the proof")).collect()
+        said(&found(record), "left out of the proof").into_iter().map(Into::into).collect()
     };
     assert_eq!(not_proven(&record), ["bare: left out of the proof: something else"]);
     let VariantState::Ready(mesh) = &mut record.plan.variants[1].state else { panic!("ready") };
@@ -685,53 +641,46 @@ fn proven(record: &mut RunRecord, arrived: u64) {
         expected,
         arrived,
     };
-    let with_agent = |t: &&mut TrialRecord| t.trial.arm.variant == "mesh";
-    for trial in record.trials.iter_mut().filter(with_agent) {
-        let services = vec![of("gateway", 100, 100), of("vets", 900, arrived)];
-        let spans = Spans { services, requests: 100, whole: 90 };
-        trial.proof.as_mut().unwrap().spans = Some(spans);
-    }
+    each_arm(record, |_, arm| {
+        if arm.arm.variant == "mesh" {
+            let services = vec![of("gateway", 100, 100), of("vets", 900, arrived)];
+            let spans = Spans { services, requests: 100, whole: 90 };
+            arm.proof.as_mut().unwrap().spans = Some(spans);
+        }
+    });
 }
 
 #[test]
-fn spans_are_added_up_over_the_valid_trials_and_what_was_dropped_is_said() {
-    let mut record = made(&SPANS[2..3], BringUp::Block, cost, quiet);
+fn spans_are_added_up_over_the_arms_that_count_and_what_was_dropped_is_said() {
+    let mut record = made(&SPANS[2..4], cost, quiet);
     proven(&mut record, 891);
-    let with_agent = record.trials.iter_mut().find(|t| t.trial.arm.variant == "mesh");
-    with_agent.unwrap().verdict.invalid = vec!["made up".into()];
+    each_arm(&mut record, |round, of| {
+        if round == 1 && of.arm.variant == "mesh" {
+            of.file.invalid = vec!["made up".into()];
+        }
+    });
     let found = found(&record);
-    let [of_loads] = found.proofs[1].spans.as_slice() else { panic!("one number of spans") };
+    let [of_loads] = found.proofs[1].spans.as_slice() else { panic!("one proof a round") };
     let spans = &of_loads.spans;
-    assert_eq!(of_loads.loads, ["nine"]);
+    assert_eq!(of_loads.loads, ["nine", "twenty-seven"]);
     assert_eq!((spans.requests, spans.whole), (400, 360));
     assert_eq!((spans.services[1].expected, spans.services[1].arrived), (3600, 3564));
     assert_eq!(found.proofs[0].spans, []);
-    assert!(has(&found, "1.00 % of 3600 from vets"));
-    assert!(!has(&found, "gateway"), "{:?}", found.warnings);
-}
-
-#[test]
-fn loads_that_leave_the_same_spans_stand_together() {
-    let mut record = made(&SPANS[..3], BringUp::Block, cost, quiet);
-    record.plan.loads[2].spans = record.plan.loads[0].spans.clone();
-    proven(&mut record, 891);
-    let found = found(&record);
-    let [twice, once] = found.proofs[1].spans.as_slice() else { panic!("two numbers of spans") };
-    assert_eq!((twice.loads.join(" "), once.loads.join(" ")), ("one nine".into(), "three".into()));
-    assert_eq!((twice.spans.requests, once.spans.requests), (1000, 500));
-    assert!(has(&found, "1.00 % of 13500 from vets"), "{:?}", found.warnings);
+    assert_eq!((found.proofs[0].arms, found.proofs[1].arms), (10, 5));
+    let told = said(&found, "1.00 % of 3600 from vets");
+    assert!(told.len() == 1 && !told[0].contains("gateway"), "{:?}", found.caveats);
 }
 
 #[test]
 fn nothing_is_said_of_spans_that_all_arrived() {
-    let mut record = made(&SPANS[2..3], BringUp::Block, cost, quiet);
+    let mut record = made(&SPANS[2..3], cost, quiet);
     proven(&mut record, 900);
     assert!(!has(&found(&record), "collector"));
 }
 
 #[test]
 fn a_load_that_does_not_say_its_spans_is_said_not_to() {
-    let mut record = made(&SPANS, BringUp::Block, cost, quiet);
+    let mut record = made(&SPANS, cost, quiet);
     assert!(!has(&found(&record), "spans:"));
     record.plan.loads[1].spans.clear();
     assert!(has(&found(&record), "mesh: whether spans were dropped is not known under three"));

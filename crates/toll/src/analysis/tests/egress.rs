@@ -4,8 +4,8 @@ use super::super::findings;
 use super::super::findings::{Findings, LoadFindings, Metric, ResourceGroup};
 use crate::analysis::fixture::replicas::ambient_replicas;
 use crate::analysis::fixture::staircase::{Shape, Truth, run};
-use crate::plan::{PlannedLoad, PlannedRate, Release};
-use crate::store::{KneeRecord, RunRecord};
+use crate::analysis::fixture::{each_arm, without};
+use crate::store::RunRecord;
 
 /// A run in which nothing scatters.
 fn exact() -> RunRecord {
@@ -14,14 +14,15 @@ fn exact() -> RunRecord {
 
 /// So many steps that nobody wants to read all their names, with latencies enough for their percentiles.
 const LONG: Shape<'static> =
-    Shape { steps: &[1, 5, 10, 20, 30], latencies: 1_000, scatter: 0.0, ..Shape::SMALL };
+    Shape { steps: &[1, 5, 10, 20, 30], latencies: 500, scatter: 0.0, ..Shape::SMALL };
 
 fn step<'a>(of: &'a Findings, name: &str) -> &'a LoadFindings {
     of.loads.iter().find(|load| load.name == name).expect("the step was run")
 }
 
-fn said<'a>(of: &'a Findings, words: &str) -> Vec<&'a String> {
-    of.warnings.iter().filter(|warning| warning.contains(words)).collect()
+fn said<'a>(of: &'a Findings, words: &str) -> Vec<&'a str> {
+    let texts = of.caveats.iter().map(|caveat| caveat.text.as_str());
+    texts.filter(|text| text.contains(words)).collect()
 }
 
 mod comparisons {
@@ -151,32 +152,31 @@ mod caveats {
     use super::*;
 
     #[test]
-    fn many_steps_with_few_blocks_are_one_sentence() {
-        let mut run = run(&Shape { blocks: 3, ..LONG });
-        for trial in run.trials.iter_mut().filter(|t| t.trial.arm.variant == "gateway") {
-            if trial.trial.load == "clients-20" {
-                trial.verdict.invalid = vec!["crashed".into()];
-                break;
-            }
-        }
+    fn many_steps_with_few_rounds_are_one_sentence() {
+        let run = without(run(&Shape { rounds: 3, ..LONG }), |round, arm, load| {
+            round == 2 && arm.variant == "gateway" && load == "clients-20"
+        });
         let found = findings(&run);
-        let [told] = said(&found, "below 5 blocks")[..] else { panic!("{:?}", found.warnings) };
+        let [told] = said(&found, "how one start differs")[..] else {
+            panic!("{:?}", found.caveats)
+        };
         let expected =
-            "clients (all 5): valid trials: bypass 3, none 3, sidecar 3, gateway 2 to 3,";
+            "clients (all 5): rounds that count: bypass 3, none 3, sidecar 3, gateway 2 to 3,";
         assert!(told.starts_with(expected), "{told}");
     }
 
     #[test]
     fn steps_that_are_not_all_keep_their_names() {
-        let mut run = run(&LONG);
-        run.trials.retain(|t| t.trial.block < 4 || t.trial.load != "clients-20");
+        let run = without(run(&LONG), |round, _, load| round > 2 && load == "clients-20");
         let found = findings(&run);
-        let [told] = said(&found, "below 5 blocks")[..] else { panic!("{:?}", found.warnings) };
-        assert!(told.starts_with("clients-20: valid trials: "), "{told}");
+        let [told] = said(&found, "how one start differs")[..] else {
+            panic!("{:?}", found.caveats)
+        };
+        assert!(told.starts_with("clients-20: rounds that count: "), "{told}");
     }
 
     #[test]
-    fn a_run_with_all_its_blocks_says_nothing_for_each_step() {
+    fn a_run_with_all_its_rounds_says_nothing_for_each_step() {
         let found = findings(&run(&LONG));
         let of_steps = said(&found, "clients-");
         assert!(of_steps.is_empty(), "{of_steps:?}");
@@ -187,7 +187,7 @@ mod caveats {
         let found = findings(&exact());
         let server = "mongo-java-server 1.47.0 (made up for tests), a stand-in for MongoDB";
         assert!(found.manifest.contains(&("database".into(), server.into())));
-        let [told] = said(&found, "stand-in")[..] else { panic!("{:?}", found.warnings) };
+        let [told] = said(&found, "stand-in")[..] else { panic!("{:?}", found.caveats) };
         assert!(told.starts_with(&format!("the database is {server}: ")), "{told}");
     }
 
@@ -219,60 +219,18 @@ mod caveats {
     #[test]
     fn what_several_cases_cannot_prove_is_said_once() {
         let mut run = exact();
-        for trial in &mut run.trials {
-            let left_out = &mut trial.proof.as_mut().unwrap().left_out;
-            if trial.trial.arm.variant != "none" {
+        each_arm(&mut run, |_, of| {
+            if of.arm.variant != "none" {
+                let left_out = &mut of.proof.as_mut().unwrap().left_out;
                 left_out.push("a count of operations by the proxies".into());
             }
-        }
+        });
         let found = findings(&run);
         let [told] = said(&found, "left out of the proof")[..] else {
-            panic!("{:?}", found.warnings)
+            panic!("{:?}", found.caveats)
         };
         let expected = "bypass, sidecar, gateway, gateway-mtls, gateway-sni: left out of the proof: a count of operations by the proxies";
         assert_eq!(told, expected);
-    }
-
-    #[test]
-    fn an_arm_that_was_started_anew_within_a_block_is_told() {
-        let mut run = exact();
-        let trial = &mut run.trials[4];
-        trial.verdict.started_anew = Some("bookings sidecar ended by itself".into());
-        let expected = format!(
-            "what stood had ended between two trials, so that later ones ran on a fresh start: {} began with trial {} (bookings sidecar ended by itself)",
-            trial.trial.arm.label(),
-            trial.trial.index
-        );
-        assert_eq!(said(&findings(&run), "fresh start"), [&expected]);
-        assert_eq!(said(&findings(&exact()), "fresh start"), [""; 0]);
-    }
-
-    #[test]
-    fn knees_that_many_clients_overtake_are_told_in_one_sentence() {
-        let mut run = exact();
-        let rate = PlannedRate::OfKnee(0.5);
-        let searched = PlannedLoad {
-            name: "same-rate".into(),
-            cell: None,
-            release: Release::Open { rate, poisson: false, max_connections: 9 },
-            ..run.plan.loads[0].clone()
-        };
-        run.plan.loads.push(searched);
-        let knee =
-            |variant: &str| KneeRecord { variant: variant.into(), rate_per_s: 90.0, tried: vec![] };
-        run.knees = ["bypass", "gateway"].map(knee).into();
-        let found = findings(&run);
-        let [told] = said(&found, "too low")[..] else { panic!("{:?}", found.warnings) };
-        assert!(
-            told.starts_with("knees were found too low: bypass: the search found 90/s, trial ")
-        );
-        assert!(told.contains("; gateway: the search found 90/s, trial "), "{told}");
-        assert!(told.ends_with(
-            "The database is on a JVM that warms up after the search: this is no surprise"
-        ));
-        run.host.facts.push(("MongoDB".into(), "7.0.14 (sha256 0, PATH)".into()));
-        let found = findings(&run);
-        assert!(said(&found, "no surprise").is_empty(), "{:?}", found.warnings);
     }
 
     #[test]

@@ -9,39 +9,40 @@ use toll_lab::{
     Mtls, Nginx, NodeProxy, Program, Proof, Reading, Role, Sample, Service, SidecarProxy,
     Traversal,
 };
-use toll_load::Histogram;
+use toll_load::{Histogram, PhaseReport};
 
 use super::super::findings::{
     AttributedCost, Derived, Effect, Findings, LoadFindings, Metric, ResourceGroup, ResourceUse,
     Spread, VariantLoad, Verdict,
 };
-use super::{BARE, mix_after, open, run};
+use super::super::fixture::{Stood, arm_record, arms, each_slice, rounds, without};
+use super::{BARE, ROUNDS, mix_after, open, run, said};
 use crate::plan::{
-    Arm, Cell, PlannedLoad, PlannedRate, PlannedReference, PlannedTrial, PlannedVariant,
+    Arm, Cell, PlannedLoad, PlannedRate, PlannedReference, PlannedSlice, PlannedVariant,
     PublishedFigure, Recomputed, Release, VariantState,
 };
-use crate::store::{Mark, MarkedSample, RunRecord, TrialRecord};
+use crate::store::{ArmFile, RunRecord, SliceRecord};
 
 const MIB: u64 = 1024 * 1024;
+/// Of a slice; there are two in each round.
 const SECONDS: f64 = 3.0;
 const EACH_S: f64 = 0.25;
-const BLOCKS: usize = 5;
+const SLICES: u64 = 2;
 
 /// A load at this rate on so many pods.
 type Size = (&'static str, usize, f64);
 const SMALL: Size = ("get-20x1", 1, 20.0);
 const LARGE: Size = ("get-20x90", 90, 20.0);
 
-/// Latency and service time of every request of a trial, microseconds.
-type Shown = fn(&PlannedTrial, request: usize) -> u64;
+/// Latency and service time of every request of a slice, microseconds: by arm, round, load and request.
+type Shown = fn(&Arm, round: usize, load: &str, request: usize) -> u64;
 
-fn steady(_: &PlannedTrial, _: usize) -> u64 {
+fn steady(_: &Arm, _: usize, _: &str, _: usize) -> u64 {
     1000
 }
 
 fn swept(sizes: &[Size], shown: Shown) -> RunRecord {
     let mut record = run(open(), |_, _| BARE);
-    let template = record.trials[0].clone();
     let ambient = Ambient { proxy: NodeProxy::Envoy, mtls: Mtls::Strict, waypoint: true };
     record.plan.variants = vec![
         variant(&record, "bare", DataPlane::Bare),
@@ -56,21 +57,29 @@ fn swept(sizes: &[Size], shown: Shown) -> RunRecord {
         ),
         variant(&record, "ambient", DataPlane::Ambient(ambient)),
     ];
+    record.plan.arms = arms(&["bare", "sidecar", "ambient"], "bare");
     record.plan.loads = sizes.iter().map(|size| load(&record.plan.loads[0], size)).collect();
-    record.trials.clear();
-    let arms = [("bare", false), ("sidecar", false), ("ambient", false), ("bare", true)];
-    for block in 1..=BLOCKS {
-        for size in sizes {
-            for (variant, again) in arms {
-                let arm = Arm { variant: variant.into(), again };
-                let index = record.trials.len() + 1;
-                let planned = PlannedTrial { index, block, arm, load: size.0.into() };
-                record.trials.push(trial(&template, planned, size, shown));
-            }
-        }
-    }
-    record.plan.trials = record.trials.iter().map(|t| t.trial.clone()).collect();
+    record.plan.cycles = 1;
+    let arm = |of: &Stood<'_>| {
+        let loads = &record.plan.sizes()[of.size];
+        let on_size = loads.iter().map(|load| size_of(sizes, &load.name));
+        let requests = on_size.clone().map(|size| requests(size) * SLICES).sum();
+        let pods = on_size.map(|size| size.1).max().unwrap_or(1);
+        arm_record(of, proof(&of.arm.variant, pods, requests), ArmFile::default())
+    };
+    let slice = |of: &Stood<'_>, planned: &PlannedSlice| {
+        slice(of, planned, size_of(sizes, &planned.load), shown)
+    };
+    record.rounds = rounds(&record.plan, ROUNDS, arm, slice);
     record
+}
+
+fn size_of<'a>(sizes: &'a [Size], load: &str) -> &'a Size {
+    sizes.iter().find(|size| size.0 == load).expect("the load is one of them")
+}
+
+fn requests(size: &Size) -> u64 {
+    (size.2 * SECONDS) as u64
 }
 
 fn variant(record: &RunRecord, name: &str, data_plane: DataPlane) -> PlannedVariant {
@@ -100,6 +109,7 @@ fn load(template: &PlannedLoad, (name, pods, rate): &Size) -> PlannedLoad {
     let cell = Cell {
         connections: None,
         load: "get".into(),
+        share: None,
         rate_per_s: Some(*rate),
         replicas: Some(("nginx".into(), *pods)),
         nodes: None,
@@ -109,25 +119,30 @@ fn load(template: &PlannedLoad, (name, pods, rate): &Size) -> PlannedLoad {
     PlannedLoad { name: (*name).into(), cell: Some(cell), release, ..template.clone() }
 }
 
-fn trial(template: &TrialRecord, planned: PlannedTrial, size: &Size, shown: Shown) -> TrialRecord {
-    let mut trial = template.clone();
-    let requests = (size.2 * SECONDS) as usize;
-    let mut latency = Histogram::new();
-    (0..requests).for_each(|request| latency.record_ns(shown(&planned, request) * 1000));
-    let report = trial.load.as_mut().unwrap();
-    let done = requests as u64;
+fn slice(of: &Stood<'_>, planned: &PlannedSlice, size: &Size, shown: Shown) -> SliceRecord {
+    let done = requests(size);
+    let mut report = super::load_report(BARE);
+    (report.warm_up, report.sent_in_all_phases) = (PhaseReport::default(), done);
     let measure = &mut report.measure;
     (measure.sent, measure.done, measure.completed) = (done, done, done);
     measure.statuses = BTreeMap::from([(200, done)]);
     measure.body_bytes_in = 615 * done;
     (measure.begin_ns, measure.end_ns) = (0, (SECONDS * 1e9) as u64);
+    let mut latency = Histogram::new();
+    for request in 0..done as usize {
+        latency.record_ns(shown(of.arm, of.round, &planned.load, request) * 1000);
+    }
     (measure.service_time, measure.latency) = (latency.clone(), latency);
-    report.sent_in_all_phases = done;
-    trial.verdict.rate_per_s = Some(size.2);
-    trial.proof = Some(proof(&planned.arm.variant, size.1, done));
-    trial.samples = samples(&planned.arm.variant, size);
-    trial.trial = planned;
-    trial
+    SliceRecord {
+        load: planned.load.clone(),
+        cycle: planned.cycle,
+        place: planned.place,
+        rate_per_s: Some(size.2),
+        users: None,
+        report,
+        samples: samples(&of.arm.variant, size),
+        invalid: vec![],
+    }
 }
 
 fn nginx(pods: usize) -> Vec<String> {
@@ -150,18 +165,10 @@ fn proof(variant: &str, pods: usize, requests: u64) -> Proof {
     Proof { claims: vec![], left_out: vec![], traversals, spans: None }
 }
 
-/// From the begin of the measured window to its end, four a second.
-fn samples(variant: &str, size: &Size) -> Vec<MarkedSample> {
+/// From the begin of a slice to its end, four a second.
+fn samples(variant: &str, size: &Size) -> Vec<Sample> {
     let last = (SECONDS / EACH_S) as usize;
-    let of = |tick: usize| {
-        let mark = match tick {
-            0 => Mark::MeasureBegin,
-            tick if tick == last => Mark::MeasureEnd,
-            _ => Mark::Tick,
-        };
-        MarkedSample { mark, sample: sample(variant, size, tick as f64 * EACH_S) }
-    };
-    (0..=last).map(of).collect()
+    (0..=last).map(|tick| sample(variant, size, tick as f64 * EACH_S)).collect()
 }
 
 fn sample(variant: &str, (_, pods, rate): &Size, at_s: f64) -> Sample {
@@ -227,8 +234,8 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-3 * b.abs().max(1e-9)
 }
 
-fn change_all(record: &mut RunRecord, mut change: impl FnMut(&mut TrialRecord)) {
-    record.trials.iter_mut().for_each(&mut change);
+fn change_all(record: &mut RunRecord, mut change: impl FnMut(&mut SliceRecord)) {
+    each_slice(record, |_, _, slice| change(slice));
 }
 
 mod owners {
@@ -315,18 +322,20 @@ mod owners {
     #[test]
     fn one_counter_of_many_that_is_missing_makes_the_sum_unknown() {
         let mut record = swept(&[LARGE], steady);
-        let broken = record.trials.iter_mut().find(|t| t.trial.arm.variant == "sidecar").unwrap();
-        let end = &mut broken.samples.last_mut().unwrap().sample.components;
-        end.iter_mut().find(|c| c.component.pod == "nginx-17").unwrap().cpu_ns =
-            Reading::Missing("made up".into());
+        each_slice(&mut record, |round, arm, slice| {
+            if round == 1 && arm.variant == "sidecar" {
+                let end = &mut slice.samples.last_mut().unwrap().components;
+                end.iter_mut().find(|c| c.component.pod == "nginx-17").unwrap().cpu_ns =
+                    Reading::Missing("made up".into());
+            }
+        });
         let found = found(&record);
         let owner = |name: &str| {
             let costs = &of(cell(&found, &LARGE), "sidecar").cpu_per_request;
-            costs.iter().find(|c| c.component == name).unwrap().cost.blocks
+            costs.iter().find(|c| c.component == name).unwrap().cost.rounds
         };
-        assert_eq!((owner("nginx (90 pods)"), owner("nginx sidecars (90)")), (BLOCKS - 1, BLOCKS));
-        let told = |w: &&String| w.ends_with("trials: 1: nginx (90 pods): made up");
-        assert!(found.warnings.iter().any(|w| told(&w)), "{:?}", found.warnings);
+        assert_eq!((owner("nginx (90 pods)"), owner("nginx sidecars (90)")), (ROUNDS - 1, ROUNDS));
+        assert_eq!(said(&found, "(slices): nginx-17: made up (2)").len(), 1, "{:?}", found.caveats);
     }
 }
 
@@ -381,9 +390,9 @@ mod resources {
     #[test]
     fn column_sums_add_up_what_was_never_there_at_one_instant() {
         let mut record = swept(&[SMALL], steady);
-        change_all(&mut record, |trial| {
-            for (tick, marked) in trial.samples.iter_mut().enumerate() {
-                for of in &mut marked.sample.components {
+        change_all(&mut record, |slice| {
+            for (tick, sample) in slice.samples.iter_mut().enumerate() {
+                for of in &mut sample.components {
                     let mib = match (of.component.role, tick % 2) {
                         (Role::Gateway, 0) | (Role::Application, 1) => 10,
                         (Role::Gateway, 1) | (Role::Application, 0) => 30,
@@ -402,34 +411,33 @@ mod resources {
         assert_eq!(total.mean, sums.mean);
     }
 
-    /// All of the CPU time of a window of three seconds in its first one.
-    fn early(trial: &mut TrialRecord, at_end: fn(u64) -> u64) {
-        let end = trial.samples.last().unwrap().sample.components.clone();
-        for marked in &mut trial.samples {
-            let first_s = marked.sample.at_ns.min(1_000_000_000) as f64 / 1e9;
-            for (of, end) in marked.sample.components.iter_mut().zip(&end) {
+    /// All of the CPU time of a slice of three seconds in its first one.
+    fn early(slice: &mut SliceRecord) {
+        let end = slice.samples.last().unwrap().components.clone();
+        for sample in &mut slice.samples {
+            let first_s = sample.at_ns.min(1_000_000_000) as f64 / 1e9;
+            for (of, end) in sample.components.iter_mut().zip(&end) {
                 let Reading::Value(all) = end.cpu_ns else { panic!("it was read") };
-                of.cpu_ns = Reading::Value((at_end(all) as f64 * first_s) as u64);
+                of.cpu_ns = Reading::Value((all as f64 * first_s) as u64);
             }
         }
     }
 
     #[test]
-    fn cpu_is_read_over_a_second_at_the_least_and_its_mean_over_the_whole_window() {
+    fn cpu_is_read_over_a_second_at_the_least_and_its_mean_over_whole_slices() {
         let mut record = swept(&[SMALL], steady);
-        change_all(&mut record, |trial| early(trial, |all| all));
+        change_all(&mut record, early);
         let gateway = cpu(cell(&found(&record), &SMALL), ResourceGroup::Gateway, "bare");
         assert!(near(gateway.mean.value, 2.0), "{gateway:?}");
         assert!(near(gateway.max, 6.0) && gateway.min == 0.0, "{gateway:?}");
     }
 
     #[test]
-    fn a_window_shorter_than_two_readings_is_one() {
+    fn a_slice_shorter_than_two_readings_is_one() {
         let mut record = swept(&[SMALL], steady);
-        change_all(&mut record, |trial| {
-            early(trial, |all| all);
-            trial.samples.truncate(6);
-            trial.samples.last_mut().unwrap().mark = Mark::MeasureEnd;
+        change_all(&mut record, |slice| {
+            early(slice);
+            slice.samples.truncate(6);
         });
         let gateway = cpu(cell(&found(&record), &SMALL), ResourceGroup::Gateway, "bare");
         // 6 ms of CPU time in 1.25 s.
@@ -494,7 +502,7 @@ mod kubectl_top {
     #[test]
     fn rounding_that_makes_much_of_little_is_told() {
         let found = found(&swept(&[SMALL, LARGE], steady));
-        let told = found.warnings.iter().find(|w| w.contains("kubectl top")).unwrap();
+        let told = said(&found, "kubectl top")[0];
         assert!(told.starts_with("get-20x90: ") && told.contains("92m for the 91 pods"), "{told}");
     }
 }
@@ -503,19 +511,19 @@ mod summaries {
     use super::*;
 
     #[test]
-    fn an_open_load_has_vegetas_summary_of_all_its_trials() {
+    fn an_open_load_has_vegetas_summary_of_all_its_slices() {
         let found = found(&swept(&[SMALL], steady));
         let summary = of(cell(&found, &SMALL), "sidecar").vegeta.clone().unwrap();
-        assert_eq!((summary.requests, summary.attack_s), (300, 15.0));
+        assert_eq!((summary.requests, summary.attack_s), (600, 30.0));
         assert_eq!((summary.rate_per_s, summary.throughput_per_s), (20.0, 20.0));
-        assert_eq!((summary.bytes_in, summary.bytes_out), ((300 * 615, 615.0), (0, 0.0)));
-        assert_eq!((summary.success, summary.statuses), (1.0, vec![(200, 300)]));
+        assert_eq!((summary.bytes_in, summary.bytes_out), ((600 * 615, 615.0), (0, 0.0)));
+        assert_eq!((summary.success, summary.statuses), (1.0, vec![(200, 600)]));
         assert!(summary.latencies_us.iter().all(|us| near(*us, 1000.0)));
     }
 
     #[test]
     fn variants_are_held_against_each_other_by_the_same_rules() {
-        let slower = |t: &PlannedTrial, _: usize| match t.arm.variant.as_str() {
+        let slower: Shown = |arm, _, _, _| match arm.variant.as_str() {
             "sidecar" => 1800,
             "ambient" => 1500,
             _ => 1000,
@@ -530,7 +538,7 @@ mod summaries {
         };
         let p50 = of(&load.between, Metric::LatencyP50);
         assert!(near(p50.difference.value, -300.0) && near(p50.ratio.value, 1500.0 / 1800.0));
-        assert_eq!(p50.noise_floor, of(&load.effects, Metric::LatencyP50).noise_floor);
+        assert_eq!(p50.verdict, None);
         let metrics = |effects: &[Effect]| -> Vec<Metric> {
             let first = &effects[0].variant;
             effects.iter().filter(|e| e.variant == *first).map(|e| e.metric).collect()
@@ -544,10 +552,12 @@ mod summaries {
         let mut record = swept(&[SMALL], steady);
         let ambient = record.plan.variants.last().unwrap().clone();
         record.plan.variants.push(PlannedVariant { name: "third".into(), ..ambient });
-        let of_ambient = record.trials.iter().filter(|t| t.trial.arm.variant == "ambient");
-        let mut third: Vec<TrialRecord> = of_ambient.cloned().collect();
-        third.iter_mut().for_each(|t| t.trial.arm.variant = "third".into());
-        record.trials.extend(third);
+        for round in &mut record.rounds {
+            let mut third =
+                round.arms.iter().find(|of| of.arm.variant == "ambient").unwrap().clone();
+            third.arm.variant = "third".into();
+            round.arms.push(third);
+        }
         let found = found(&record);
         let between = &cell(&found, &SMALL).between;
         let mut pairs: Vec<(&str, &str)> =
@@ -568,10 +578,10 @@ mod summaries {
 mod percentiles {
     use super::*;
 
-    /// One request in twenty is slow, but only in the last two blocks; the variants' are slower by 100 us.
-    fn tailed(t: &PlannedTrial, request: usize) -> u64 {
-        let more = if t.arm.variant == "bare" { 0 } else { 100 };
-        let slow = t.block > 3 && request.is_multiple_of(20);
+    /// One request in twenty is slow, but only in the last two rounds; the variants' are slower by 100 us.
+    fn tailed(arm: &Arm, round: usize, _: &str, request: usize) -> u64 {
+        let more = if arm.variant == "bare" { 0 } else { 100 };
+        let slow = round > 3 && request.is_multiple_of(20);
         1000 + more + if slow { 8000 } else { request as u64 }
     }
 
@@ -581,10 +591,10 @@ mod percentiles {
     }
 
     #[test]
-    fn a_percentile_is_that_of_the_merged_blocks_and_no_mean_of_theirs() {
+    fn a_percentile_is_that_of_the_merged_rounds_and_no_mean_of_theirs() {
         let found = found(&swept(&[SMALL], tailed));
         let p99 = p99(&found);
-        // Six slow requests of 300: the third slowest is one. The mean of the blocks' own would be about 4200.
+        // Of a hundred requests two are slow: the slowest is one. The mean of the rounds' own would be about 4200.
         assert!(near(p99.baseline, 9000.0) && near(p99.value, 9100.0), "{p99:?}");
         // Each of the two is known to one part in a thousand.
         assert!((p99.difference.value - 100.0).abs() < 18.0, "{p99:?}");
@@ -594,63 +604,49 @@ mod percentiles {
     }
 
     #[test]
-    fn the_interval_of_a_percentile_is_that_of_the_jackknife_over_blocks() {
-        let drifting = |t: &PlannedTrial, _: usize| 900 + 100 * t.block as u64;
+    fn the_interval_of_a_percentile_is_that_of_the_jackknife_over_rounds() {
+        let drifting: Shown = |_, round, _, _| 900 + 100 * round as u64;
         let found = found(&swept(&[SMALL], drifting));
         let metrics = &of(cell(&found, &SMALL), "bare").metrics;
         let p50 = metrics.iter().find(|(m, _)| *m == Metric::LatencyP50).unwrap().1;
-        // 1200 of all; without a block 1200, 1200, 1100, 1100, 1100: pseudo-values with a deviation of 219.1.
-        assert!(near(p50.value, 1200.0) && p50.blocks == BLOCKS, "{p50:?}");
+        // 1200 of all; without a round 1200, 1200, 1100, 1100, 1100: pseudo-values with a deviation of 219.1.
+        assert!(near(p50.value, 1200.0) && p50.rounds == ROUNDS, "{p50:?}");
         let half = 2.776 * 219.1 / 5_f64.sqrt();
         assert!((p50.high - p50.value - half).abs() < 6.0, "{p50:?}");
         assert!(near(p50.high - p50.value, p50.value - p50.low), "{p50:?}");
     }
 
     #[test]
-    fn a_difference_that_the_histogram_cannot_tell_is_none() {
-        let closely = |t: &PlannedTrial, _: usize| match t.arm.variant.as_str() {
+    fn a_difference_of_half_a_bucket_is_within_the_interval() {
+        let closely: Shown = |arm, _, _, _| match arm.variant.as_str() {
             "bare" => 9_000,
             _ => 9_004,
         };
         let found = found(&swept(&[SMALL], closely));
         let effects = &cell(&found, &SMALL).effects;
         let p50 = effects.iter().find(|e| e.metric == Metric::LatencyP50).unwrap();
-        assert!(p50.difference.low > 0.0, "{p50:?}");
-        assert!(matches!(p50.verdict, Verdict::NoDifference { .. }), "{p50:?}");
+        let (low, high) = (p50.ratio.low, p50.ratio.high);
+        assert!(low < 1.0 && 1.0 < high && high - low < 0.004, "{p50:?}");
+        assert!(matches!(p50.verdict, Some(Verdict::NoDifference { .. })), "{p50:?}");
     }
 
     #[test]
-    fn only_blocks_that_have_both_arms_are_merged() {
-        let mut record = swept(&[SMALL], tailed);
-        let late = |t: &&mut TrialRecord| t.trial.arm.variant == "sidecar" && t.trial.block > 3;
-        for trial in record.trials.iter_mut().filter(late) {
-            trial.verdict.invalid = vec!["made up".into()];
-        }
+    fn only_rounds_that_have_both_are_merged() {
+        let record =
+            without(swept(&[SMALL], tailed), |round, arm, _| arm.variant == "sidecar" && round > 3);
         let p99 = p99(&found(&record));
         assert!(p99.baseline < 1100.0, "{p99:?}");
-        assert_eq!((p99.variant.as_str(), p99.difference.blocks), ("sidecar", 3));
+        assert_eq!((p99.variant.as_str(), p99.difference.rounds), ("sidecar", 3));
     }
 
     #[test]
     fn a_percentile_that_few_requests_lie_beyond_is_told_once_for_all_loads() {
         let busy = ("get-400x1", 1, 400.0);
         let found = found(&swept(&[SMALL, LARGE, busy], steady));
-        let told: Vec<&String> =
-            found.warnings.iter().filter(|w| w.contains("p99 rests on")).collect();
+        let told = said(&found, "p99 rests on");
         let [told] = told.as_slice() else { panic!("{told:?}") };
         assert!(told.starts_with("get-20x1, get-20x90: "), "{told}");
-        assert!(told.contains("at the fewest on 3"), "{told}");
-    }
-
-    #[test]
-    fn loads_with_the_same_few_blocks_are_told_together() {
-        let mut record = swept(&[SMALL, LARGE], steady);
-        record.trials.retain(|t| t.trial.block < 3);
-        let warnings = found(&record).warnings;
-        let told: Vec<&String> = warnings.iter().filter(|w| w.contains("below 5 blocks")).collect();
-        let [told] = told.as_slice() else { panic!("{told:?}") };
-        let expected = "get-20x1, get-20x90: valid trials: bare 2, sidecar 2, ambient 2;";
-        assert!(told.starts_with(expected), "{told}");
+        assert!(told.contains("at the fewest on 6"), "{told}");
     }
 }
 
@@ -661,14 +657,14 @@ mod service_times {
         [SMALL, ("wake-up-800x1", 1, 800.0), ("wake-up-200x1", 1, 200.0), LARGE];
 
     /// Waking up costs 300 us at 20 a second in any variant, and 50 us more in the sidecar's.
-    fn sleepy(t: &PlannedTrial, request: usize) -> u64 {
-        let (waking, own) = match t.load.as_str() {
+    fn sleepy(arm: &Arm, round: usize, load: &str, request: usize) -> u64 {
+        let (waking, own) = match load {
             "get-20x1" | "get-20x90" => (300, 50),
             "wake-up-200x1" => (100, 20),
             _ => (0, 0),
         };
-        let own = if t.arm.variant == "sidecar" { 200 + own } else { 0 };
-        500 + waking + own + t.block as u64 + request as u64 % 3
+        let own = if arm.variant == "sidecar" { 200 + own } else { 0 };
+        500 + waking + own + round as u64 + request as u64 % 3
     }
 
     #[test]

@@ -198,9 +198,8 @@ fn the_connection_is_made_as_typed() {
 #[test]
 fn the_engine_is_set_as_typed() {
     let plain = plan("http://a/");
-    assert_eq!((plain.threads, plain.seed, plain.idle), (1, 1, Idle::Auto));
+    assert_eq!((plain.threads, plain.seed, plain.idle), (1, 1, Idle::Block));
     assert_eq!((plain.timeout_ms, plain.warm_up), (20_000, WarmUp { min_s: 0.0, max_s: 0.0 }));
-    assert_eq!(plan("--rate 5 http://a/").idle, Idle::Block);
     assert_eq!(plan("--rate 5 --idle spin http://a/").idle, Idle::Spin);
     let warm = plan("--warm-up 2s --warm-up-max 5s --timeout 150ms --threads 2 --seed 7 http://a/");
     assert_eq!((warm.timeout_ms, warm.warm_up), (150, WarmUp { min_s: 2.0, max_s: 5.0 }));

@@ -4,34 +4,34 @@ use super::throughput::by_clients;
 use super::words::{microseconds, several_clients};
 use super::{Stairs, in_order};
 use crate::analysis::findings::{Estimate, Metric, VariantLoad};
-use crate::report::content::{Detail, in_first_order, section};
+use crate::report::content::{in_first_order, section};
 use crate::report::figures::Scale;
 use crate::report::parts::{self, Part, is_data_plane};
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::interval;
 
-/// A table of one step by role, and in a full report the data plane at every step.
-pub(super) fn cpu(stairs: &Stairs<'_>, detail: Detail) -> Option<Section> {
+/// A table of one step by role, and the data plane at every step.
+pub(super) fn cpu(stairs: &Stairs<'_>) -> Option<Section> {
     let (clients, load) = stairs.nearest()?;
     let all = in_order(stairs, load);
     let text = format!(
-        "CPU time by completed request with {}, µs, means over blocks. The application's own is that of its services alone, TLS to the database included.",
+        "CPU time by completed request with {}, µs, means over rounds. The application's own is that of its services alone, TLS to the database included.",
         several_clients(clients)
     );
-    let mut pieces = vec![Piece::Text(text), Piece::Table(by_role(&all, detail))];
-    if detail == Detail::Full {
-        pieces.push(Piece::Heading(stairs.title("Data plane by clients, µs a request")));
-        let table = by_clients(stairs, microseconds, Detail::Brief, |step| step.mesh_cpu_us);
-        pieces.push(Piece::Table(table));
-    }
+    let pieces = vec![
+        Piece::Text(text),
+        Piece::Table(by_role(&all)),
+        Piece::Heading(stairs.title("Data plane by clients, µs a request")),
+        Piece::Table(by_clients(stairs, microseconds, false, |step| step.mesh_cpu_us)),
+    ];
     Some(section(stairs.id("cpu"), stairs.title("CPU of a request"), pieces))
 }
 
-fn by_role(all: &[&VariantLoad], detail: Detail) -> Table {
+fn by_role(all: &[&VariantLoad]) -> Table {
     let split: Vec<Vec<Part>> =
         all.iter().map(|v| parts::merged(parts::of_costs(&v.cpu_per_request))).collect();
     let scale = microseconds(split.iter().flatten().map(|part| part.value));
-    let sheet = Sheet { all, split, scale, detail };
+    let sheet = Sheet { all, split, scale };
     let mesh = sheet.roles(is_data_plane).into_iter();
     let others = sheet.sums("application's own", Metric::ApplicationCpuPerRequest).into_iter();
     let others = others.chain(sheet.roles(|role| role == "database"));
@@ -51,7 +51,6 @@ struct Sheet<'a> {
     all: &'a [&'a VariantLoad],
     split: Vec<Vec<Part>>,
     scale: Scale,
-    detail: Detail,
 }
 
 impl Sheet<'_> {
@@ -72,7 +71,7 @@ impl Sheet<'_> {
         std::iter::once(title.into()).chain(cells).collect()
     }
 
-    /// A metric of all variants, in a full report with the intervals below.
+    /// A metric of all variants, with the intervals below.
     fn sums(&self, title: &str, metric: Metric) -> Vec<Vec<Cell>> {
         let values: Vec<Option<Estimate>> = self.all.iter().map(|v| of(v, metric)).collect();
         if values.iter().all(Option::is_none) {
@@ -84,9 +83,7 @@ impl Sheet<'_> {
             Cell::toned(e.map_or_else(String::new, |e| interval(self.scale, e)), Tone::Quiet)
         };
         let intervals = std::iter::once(Cell::default()).chain(values.iter().map(below)).collect();
-        let mut rows: Vec<Vec<Cell>> = vec![sums];
-        rows.extend((self.detail == Detail::Full).then_some(intervals));
-        rows
+        vec![sums, intervals]
     }
 }
 

@@ -1,63 +1,66 @@
 //! What each case costs in one table: against the baseline, then against the case before it. Draws nothing.
 
 use super::Stairs;
-use super::words::{as_change, marked, microseconds, percents, signed_interval, verdict};
-use crate::analysis::findings::{Estimate, NoiseFloors, StaircaseDifference};
-use crate::report::content::{Detail, in_first_order, section};
-use crate::report::figures::{Scale, ratio, share};
-use crate::report::sweep::listed;
-use crate::report::table::{Cell, Column, Group, Piece, Section, Table, Tone, figures, words};
+use super::words::{as_change, microseconds, percents, signed_interval};
+use crate::analysis::findings::{Estimate, StaircaseDifference};
+use crate::report::content::{in_first_order, section};
+use crate::report::figures::{Scale, ratio, rounded};
+use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+use crate::report::wording::{change_in_words, outside_zero};
 
 /// A group for what each is held against; none without two variants.
-pub(super) fn differences(stairs: &Stairs<'_>, detail: Detail) -> Option<Section> {
+pub(super) fn differences(stairs: &Stairs<'_>) -> Option<Section> {
     let first = stairs.of.differences.first()?;
     let level = first.throughput_ratio.level * 100.0;
+    let bytes = stairs.of.answer_bytes.filter(|bytes| bytes.is_finite());
+    let answers = bytes.map_or_else(String::new, |mean| {
+        format!(" An answer carries {} bytes on average.", rounded(mean))
+    });
     let text = format!(
-        "Over all steps, paired within blocks: throughput in % (geometric mean of the steps), CPU of a request in µs (mean of the steps). Below each its {level:.0}\u{a0}% interval. The data plane is sidecars, egress gateway and SNI proxy; what TLS takes inside the services is the application's own. A loop goes flat out, so rates differ. A question mark before a figure: cannot be told; an equals sign: no difference larger than the study's bound."
+        "Over all steps, within rounds: throughput in % (geometric mean of the steps), CPU of a request in µs (mean of the steps). Below each its {level:.0}\u{a0}% interval; grey where it holds zero. The data plane is sidecars, egress gateway and SNI proxy; what TLS takes inside the services is the application's own. A loop goes flat out, so rates differ.{answers}"
     );
-    let table = Table { columns: columns(detail), groups: groups(stairs, detail) };
-    let floors = floors(&stairs.of.noise_floors).map(Piece::Text);
-    let pieces = [Piece::Text(text)].into_iter().chain(floors).chain([Piece::Table(table)]);
-    Some(section(stairs.id("differences"), stairs.title("What each case costs"), pieces.collect()))
-}
-
-/// None without two starts of the baseline.
-fn floors(of: &NoiseFloors) -> Option<String> {
-    // A baseline without proxies has nothing in which its starts could differ.
-    let some = |floor: Option<f64>| floor.filter(|us| *us > 0.0);
-    let cpu = |floor| some(floor).map(|us| microseconds([us]).with_unit(us));
-    let floors = [
-        of.throughput.map(|floor| format!("{} of the throughput", share(floor))),
-        cpu(of.mesh_cpu_us).map(|floor| format!("{floor} in the data plane")),
-        cpu(of.application_cpu_us).map(|floor| format!("{floor} in the application")),
+    let columns = vec![
+        words(""),
+        figures("throughput, %"),
+        figures("data plane, µs"),
+        figures("ratio"),
+        figures("application, µs"),
     ];
-    let known: Vec<String> = floors.into_iter().flatten().collect();
-    (!known.is_empty())
-        .then(|| format!("Noise floors, from the baseline against itself: {}.", listed(&known)))
+    let table = Table { columns, groups: groups(stairs) };
+    let pieces = vec![Piece::Text(text), Piece::Table(table)];
+    let title = stairs.title("What each step costs, flat out");
+    Some(section(stairs.id("differences"), title, pieces).saying(answer(stairs)))
 }
 
-/// A brief report has no room for ratios.
-fn columns(detail: Detail) -> Vec<Column> {
-    let mut columns = vec![words(""), figures("throughput, %"), figures("data plane, µs")];
-    columns.extend((detail == Detail::Full).then(|| figures("ratio")));
-    columns.extend([figures("application, µs")]);
-    columns.extend((detail == Detail::Full).then(|| words("verdict on throughput")));
-    columns
-}
-
-fn groups(stairs: &Stairs<'_>, detail: Detail) -> Vec<Group> {
+/// `throughput against bypass: sidecar −2.3 % ±3.9, gateway −8.5 % ±5.0`.
+fn answer(stairs: &Stairs<'_>) -> String {
     let baseline = &stairs.findings.baseline;
-    let sheet = Sheet { detail, ..Sheet::of(stairs) };
+    let against = stairs.of.differences.iter().filter(|d| d.against == *baseline);
+    let said =
+        |d: &StaircaseDifference| format!("{} {}", d.variant, change_in_words(d.throughput_ratio));
+    let said: Vec<String> = against.map(said).collect();
+    format!("throughput against {baseline}: {}", said.join(", "))
+}
+
+fn groups(stairs: &Stairs<'_>) -> Vec<Group> {
+    let baseline = &stairs.findings.baseline;
+    let sheet = Sheet::of(stairs);
     let all = &stairs.of.differences;
     let group = |against: &str| {
         let of = all.iter().filter(|d| d.against == against);
-        let is_before = if against == baseline { "" } else { ", the case before" };
+        let is_before = if against == baseline { "" } else { ", the step before" };
         Group {
             title: Some(format!("against {against}{is_before}")),
             rows: of.flat_map(|d| sheet.rows(d)).collect(),
         }
     };
-    in_first_order(all.iter().map(|d| d.against.as_str())).into_iter().map(group).collect()
+    let mut groups: Vec<Group> =
+        in_first_order(all.iter().map(|d| d.against.as_str())).into_iter().map(group).collect();
+    groups.extend(stairs.of.again.as_ref().map(|again| Group {
+        title: Some("the baseline against itself".into()),
+        rows: sheet.rows(again).into(),
+    }));
+    groups
 }
 
 /// The scales that all rows share.
@@ -65,7 +68,6 @@ struct Sheet<'a> {
     stairs: Stairs<'a>,
     mesh: Scale,
     application: Scale,
-    detail: Detail,
 }
 
 impl<'a> Sheet<'a> {
@@ -77,63 +79,43 @@ impl<'a> Sheet<'a> {
             stairs: *stairs,
             mesh: scale(|d| d.mesh_cpu_us),
             application: scale(|d| d.application_cpu_us),
-            detail: Detail::Full,
         }
     }
 
     /// A row of figures, and one of their intervals.
     fn rows(&self, of: &StaircaseDifference) -> [Vec<Cell>; 2] {
         let change = as_change(of.throughput_ratio);
-        let percents = percents();
         let absent = || Cell::toned("–", Tone::Quiet);
-        let plain = |scale: Scale, e: Option<Estimate>, verdict| {
-            e.map_or_else(absent, |e| marked(verdict, &scale.signed(e.value)))
+        let figure = |scale: Scale, e: Option<Estimate>| {
+            let toned = |e: Estimate| {
+                let tone = if outside_zero(e) { Tone::Neutral } else { Tone::Unknown };
+                Cell::toned(scale.signed(e.value), tone)
+            };
+            e.map_or_else(absent, toned)
         };
         // What has none takes nothing less of it.
         let mesh = of.mesh_cpu_us.filter(|_| self.stairs.has_data_plane(&of.variant));
         let below = |scale: Scale, e: Option<Estimate>| {
-            e.map_or_else(Cell::default, |e| quiet(signed_interval(scale, e)))
+            let said = e.map(|e| signed_interval(scale, e));
+            Cell::toned(said.unwrap_or_default(), Tone::Quiet)
         };
         // A variant without a data plane is no fraction of one that has it.
         let times = of.mesh_cpu_ratio.filter(|e| e.value > 0.0);
         let times = times.map_or_else(absent, |e| ratio(e.value).into());
-        let figures = [
+        let figures = vec![
             of.variant.as_str().into(),
-            marked(Some(of.verdict), &percents.signed(change.value)),
-            plain(self.mesh, mesh, of.mesh_cpu_verdict),
+            figure(percents(), Some(change)),
+            figure(self.mesh, mesh),
             times,
-            plain(self.application, of.application_cpu_us, of.application_cpu_verdict),
-            judged(of, self.detail),
+            figure(self.application, of.application_cpu_us),
         ];
-        let intervals = [
+        let intervals = vec![
             Cell::default(),
-            quiet(signed_interval(percents, change)),
+            below(percents(), Some(change)),
             below(self.mesh, mesh),
             Cell::default(),
             below(self.application, of.application_cpu_us),
-            Cell::default(),
         ];
-        [figures, intervals].map(|cells| self.shown(cells))
+        [figures, intervals]
     }
-
-    fn shown(&self, cells: [Cell; 6]) -> Vec<Cell> {
-        let [name, throughput, mesh, times, application, verdict] = cells;
-        match self.detail {
-            Detail::Brief => vec![name, throughput, mesh, application],
-            Detail::Full => vec![name, throughput, mesh, times, application, verdict],
-        }
-    }
-}
-
-pub(super) fn judged(of: &StaircaseDifference, detail: Detail) -> Cell {
-    let said = verdict(of.verdict, of.throughput_ratio.value);
-    match (detail, said.tone) {
-        (Detail::Brief, Tone::Unknown) => Cell::toned("cannot tell", said.tone),
-        (Detail::Brief, Tone::Same) => Cell::toned("no difference", said.tone),
-        _ => said,
-    }
-}
-
-fn quiet(text: String) -> Cell {
-    Cell::toned(text, Tone::Quiet)
 }

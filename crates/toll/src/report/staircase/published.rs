@@ -2,38 +2,51 @@
 //! against: a source that prints one percentage may mean several. Draws nothing.
 
 use super::Stairs;
-use super::differences::judged;
 use super::words::{as_change, percents, signed_interval};
-use crate::analysis::findings::{Derived, Estimate, Findings, RecomputedRow, StaircaseDifference};
-use crate::report::content::{Detail, in_first_order, section};
+use crate::analysis::findings::{Derived, Estimate, Findings, RecomputedRow};
+use crate::report::content::{in_first_order, section};
 use crate::report::figures::{signed, verbatim};
 use crate::report::published::{Derivation, did_not_run, recomputed};
 use crate::report::sweep::listed;
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+use crate::report::wording::change_in_words;
 
 /// What the source says of the throughput, and what follows from the rest; none when the study has nothing of it.
-pub(super) fn published(
-    all: &[Stairs<'_>],
-    findings: &Findings,
-    detail: Detail,
-) -> Option<Section> {
+pub(in crate::report) fn published(all: &[Stairs<'_>], findings: &Findings) -> Option<Section> {
     let mut pieces = Vec::new();
     for stairs in all {
         let changes = changes(stairs);
         pieces.extend(said(&changes).map(Piece::Text));
-        pieces.extend((!changes.is_empty()).then(|| Piece::Table(table(stairs, &changes, detail))));
-        // A terminal has no room for the reasons.
-        pieces.extend((detail == Detail::Full).then(|| reasons(&changes)).flatten());
+        pieces.extend((!changes.is_empty()).then(|| Piece::Table(table(stairs, &changes))));
+        pieces.extend(reasons(&changes));
     }
-    let others = recomputed("What else the source says", &others(all, findings)).into_iter();
-    pieces
-        .extend(others.filter(|piece| detail == Detail::Full || !matches!(piece, Piece::List(_))));
+    pieces.extend(recomputed("What else the source says", &others(all, findings)));
     if pieces.is_empty() {
         return None;
     }
     let notes = findings.published.iter().map(|note| Cell::toned(note, Tone::Quiet));
     pieces.push(Piece::List(notes.collect()));
-    Some(section("published", "Published figures", pieces))
+    Some(section("published", "Published beside measured", pieces).saying(answer(all)))
+}
+
+/// `throughput: gateway-mtls −10 % (here −8.1 % ±2.0)`: what the source prints, held against what it may mean first.
+pub(in crate::report) fn answer(all: &[Stairs<'_>]) -> String {
+    let mut said: Vec<(&str, String)> = Vec::new();
+    for (stairs, row) in all.iter().flat_map(|s| changes(s).into_iter().map(move |row| (s, row))) {
+        let against = row.against.as_deref().unwrap_or(&stairs.findings.baseline);
+        let of = stairs.difference(&row.variant, against);
+        if let (Some(printed), Some(of)) = (row.printed, of)
+            && !said.iter().any(|(variant, _)| *variant == row.variant)
+        {
+            let (printed, here) = (shown(printed), change_in_words(of.throughput_ratio));
+            said.push((&row.variant, format!("{} {printed}\u{a0}% (here {here})", row.variant)));
+        }
+    }
+    if said.is_empty() {
+        return String::new();
+    }
+    let said: Vec<String> = said.into_iter().map(|(_, said)| said).collect();
+    format!("throughput: {}", said.join(", "))
 }
 
 /// What the study writes of the throughput over all steps.
@@ -70,44 +83,39 @@ fn said(rows: &[&RecomputedRow]) -> Option<String> {
     let figures: Vec<String> = each.iter().map(|(_, figure)| format!("{figure}\u{a0}%")).collect();
     (!figures.is_empty()).then(|| {
         format!(
-            "Of the throughput the source prints {}{unclear}. Measured over all steps, in %; the verdict is that of the measured change.",
+            "Of the throughput the source prints {}{unclear}. Measured over all steps, in %.",
             listed(&figures)
         )
     })
 }
 
 /// A group a variant, a row for each case that the study holds it against.
-fn table(stairs: &Stairs<'_>, rows: &[&RecomputedRow], detail: Detail) -> Table {
+fn table(stairs: &Stairs<'_>, rows: &[&RecomputedRow]) -> Table {
     let level = stairs.of.differences.first().map_or(0.95, |d| d.throughput_ratio.level) * 100.0;
     let columns = vec![
         words(""),
         figures("published"),
         figures("measured"),
         figures(format!("{level:.0}\u{a0}% interval")),
-        words("verdict"),
     ];
     let group = |variant: &str| Group {
         title: Some(variant.to_owned()),
         rows: rows
             .iter()
             .filter(|row| row.variant == variant)
-            .map(|published| row(stairs, published, detail))
+            .map(|published| row(stairs, published))
             .collect(),
     };
     let variants = in_first_order(rows.iter().map(|row| row.variant.as_str()));
     Table { columns, groups: variants.into_iter().map(group).collect() }
 }
 
-fn row(stairs: &Stairs<'_>, published: &RecomputedRow, detail: Detail) -> Vec<Cell> {
+fn row(stairs: &Stairs<'_>, published: &RecomputedRow) -> Vec<Cell> {
     let against = published.against.as_deref().unwrap_or(&stairs.findings.baseline);
-    let is_of_pair =
-        |d: &&StaircaseDifference| d.variant == published.variant && d.against == against;
-    let judgement = stairs.of.differences.iter().find(is_of_pair);
+    let judgement = stairs.difference(&published.variant, against);
     let change = judgement.map(|of| as_change(of.throughput_ratio)).or(published.measured);
-    let verdict = judgement.map(|of| judged(of, detail));
     let mut cells = vec![format!("against {against}").into(), published_cell(published.printed)];
     cells.extend(measured(change));
-    cells.push(verdict.unwrap_or_default());
     cells
 }
 

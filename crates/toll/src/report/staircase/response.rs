@@ -3,7 +3,7 @@
 use super::words::several_clients;
 use super::{Stairs, in_order};
 use crate::analysis::findings::{Estimate, Metric, VariantLoad};
-use crate::report::content::{Detail, section};
+use crate::report::content::section;
 use crate::report::figures::{Quantity, Scale};
 use crate::report::table::{Cell, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::interval;
@@ -32,24 +32,24 @@ pub(in crate::report) fn scale_of_response(variants: &[&VariantLoad]) -> Scale {
 }
 
 /// A row a variant; none when no load had a step.
-pub(super) fn response(stairs: &Stairs<'_>, detail: Detail) -> Option<Section> {
+pub(super) fn response(stairs: &Stairs<'_>) -> Option<Section> {
     let (clients, load) = stairs.nearest()?;
     let all = in_order(stairs, load);
     let scale = scale_of_response(&all);
     let text = format!(
-        "Response times in {}: means of the blocks' means, percentiles of all blocks together. The rates differ as the throughput does: a closed loop with {} waits for each answer.",
+        "Response times in {}: means of the rounds' means, percentiles of all rounds together. The rates differ as the throughput does: a closed loop with {} waits for each answer.",
         scale.unit(),
         several_clients(clients)
     );
     let heads = STATISTICS.iter().map(|(_, name)| figures(*name));
-    let rows = all.iter().flat_map(|variant| rows(variant, scale, detail)).collect();
+    let rows = all.iter().flat_map(|variant| rows(variant, scale)).collect();
     let table = Table::new(std::iter::once(words("")).chain(heads).collect(), rows);
     let title = stairs.title(format!("Response times with {}", several_clients(clients)));
     let pieces = vec![Piece::Text(text), Piece::Table(table)];
     Some(section(stairs.id("response"), title, pieces))
 }
 
-fn rows(variant: &VariantLoad, scale: Scale, detail: Detail) -> Vec<Vec<Cell>> {
+fn rows(variant: &VariantLoad, scale: Scale) -> Vec<Vec<Cell>> {
     let row = |title: &str, shown: &dyn Fn(Option<Estimate>) -> Cell| {
         let cells = STATISTICS.iter().map(|(metric, _)| shown(response_of(variant, *metric)));
         std::iter::once(title.into()).chain(cells).collect::<Vec<Cell>>()
@@ -60,7 +60,5 @@ fn rows(variant: &VariantLoad, scale: Scale, detail: Detail) -> Vec<Vec<Cell>> {
     let below = |e: Option<Estimate>| {
         Cell::toned(e.map_or_else(String::new, |e| interval(scale, e)), Tone::Quiet)
     };
-    let mut rows = vec![row(&variant.variant, &value)];
-    rows.extend((detail == Detail::Full).then(|| row("", &below)));
-    rows
+    vec![row(&variant.variant, &value), row("", &below)]
 }

@@ -2,32 +2,28 @@
 
 use super::Stairs;
 use crate::analysis::findings::{Estimate, StaircaseStep};
-use crate::report::content::{Detail, section};
+use crate::report::content::section;
 use crate::report::figures::{Quantity, Scale};
+use crate::report::sweep::listed;
 use crate::report::table::{Cell, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::{ends, range};
 
-/// A row a step; a full report has the intervals below.
-pub(super) fn throughput(stairs: &Stairs<'_>, detail: Detail) -> Section {
-    let text = match detail {
-        Detail::Brief => {
-            "Completed requests/s, means over blocks; each client asks again when it is answered. The intervals are in the HTML report."
-        }
-        Detail::Full => {
-            "Completed requests/s, means over blocks, and their intervals below; each client asks again when it is answered, so a slower variant is asked less."
-        }
-    };
+/// A row a step, with the intervals below.
+pub(super) fn throughput(stairs: &Stairs<'_>) -> Section {
+    let text = "Completed requests/s, means over rounds, and their intervals below; each client asks again when it is answered, so a slower variant is asked less.";
     let scale = |values| Scale::of(Quantity::PerSecond, values);
-    let table = by_clients(stairs, scale, detail, |step| Some(step.throughput_per_s));
+    let table = by_clients(stairs, scale, true, |step| Some(step.throughput_per_s));
     let pieces = vec![Piece::Text(text.into()), Piece::Table(table)];
+    let clients: Vec<String> = stairs.clients().iter().map(ToString::to_string).collect();
     section(stairs.id("throughput"), stairs.title("Throughput against clients"), pieces)
+        .saying(format!("with {} clients", listed(&clients)))
 }
 
 /// A row a number of clients, a column a variant.
 pub(super) fn by_clients(
     stairs: &Stairs<'_>,
     scale: impl Fn(Vec<f64>) -> Scale,
-    detail: Detail,
+    with_intervals: bool,
     of: impl Fn(&StaircaseStep) -> Option<Estimate>,
 ) -> Table {
     let variants = stairs.variants();
@@ -46,7 +42,7 @@ pub(super) fn by_clients(
     };
     let rows = stairs.clients().into_iter().flat_map(|clients| {
         let mut rows = vec![row(clients, &value, clients.to_string())];
-        rows.extend((detail == Detail::Full).then(|| row(clients, &below, String::new())));
+        rows.extend(with_intervals.then(|| row(clients, &below, String::new())));
         rows
     });
     let heads = variants.iter().map(|name| figures(*name));

@@ -1,10 +1,9 @@
-//! How a staircase says percentages, intervals and verdicts. Decides nothing.
+//! How a staircase says percentages and intervals. Decides nothing.
 
-use crate::analysis::findings::{Estimate, Verdict};
-use crate::report::figures::{Quantity, Scale, share};
+use crate::analysis::findings::Estimate;
+use crate::report::figures::{Quantity, Scale};
 use crate::report::sweep::several;
-use crate::report::table::{Cell, Tone};
-use crate::report::wording::{blocks_aside, ends, range};
+use crate::report::wording::{ends, range};
 
 /// `20 clients`.
 pub(in crate::report) fn several_clients(clients: u32) -> String {
@@ -41,37 +40,4 @@ pub(super) fn signed_interval(scale: Scale, of: Estimate) -> String {
         || "no interval".into(),
         |(low, high)| range(&scale.signed(low), &scale.signed(high)),
     )
-}
-
-/// A figure with the mark of its verdict before it: `? ` where nothing can be told, `= ` for no difference larger than
-/// the bound.
-pub(super) fn marked(verdict: Option<Verdict>, figure: &str) -> Cell {
-    match verdict {
-        Some(Verdict::Difference) => figure.into(),
-        Some(Verdict::NoDifference { .. }) => Cell::toned(format!("=\u{a0}{figure}"), Tone::Quiet),
-        Some(Verdict::CannotTell { .. }) | None => {
-            Cell::toned(format!("?\u{a0}{figure}"), Tone::Quiet)
-        }
-    }
-}
-
-/// What may be said of the throughput; bound and noise floor are shares of it.
-pub(super) fn verdict(verdict: Verdict, ratio: f64) -> Cell {
-    match verdict {
-        Verdict::Difference if ratio < 1.0 => Cell::toned("carries less", Tone::Worse),
-        Verdict::Difference => Cell::toned("carries more", Tone::Better),
-        Verdict::NoDifference { bound } => {
-            Cell::toned(format!("no difference larger than {}", share(bound)), Tone::Same)
-        }
-        Verdict::CannotTell { floor, more_blocks } => {
-            let (floor, more) = (floor_aside(floor), blocks_aside(more_blocks));
-            Cell::toned(format!("cannot tell{floor}{more}"), Tone::Unknown)
-        }
-    }
-}
-
-/// `: the noise floor is 4.0 %`; nothing where there is none.
-fn floor_aside(floor: f64) -> String {
-    let is_known = floor.is_finite() && floor > 0.0;
-    if is_known { format!(": the noise floor is {}", share(floor)) } else { String::new() }
 }

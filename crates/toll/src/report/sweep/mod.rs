@@ -1,9 +1,7 @@
-//! Turns a run that sweeps a load (a cell for each rate and size) into few sections: the answer at the largest
-//! size, one overview of all cells, what grows with what; all that one cell shows is told apart. Draws nothing.
+//! Turns a run that sweeps a load (a cell for each rate and size) into few sections: one overview of all cells, what
+//! grows with what; all that one cell shows is told apart. Draws nothing.
 
-mod answers;
 mod cells;
-mod largest;
 mod overview;
 mod published;
 mod resources;
@@ -13,13 +11,13 @@ mod words;
 
 use crate::analysis::findings::{Findings, LoadFindings};
 
-use super::content::{self, Detail};
 use super::table::Section;
-use super::{proof, reading, record};
 
-pub(super) use answers::answers;
-pub(super) use cells::{details as cell_details, introduction as cells_introduction, uses};
-pub(super) use scaling::{fitted, level, off, quantity, quantity_title, shown_off, told_crossings};
+pub(super) use cells::cells;
+pub(super) use published::published;
+pub(super) use scaling::{
+    fitted, growths, level, off, quantity, quantity_title, shown_off, told_crossings,
+};
 pub(super) use words::{cell_name, listed, several};
 
 /// The cells of a run that sweeps.
@@ -28,22 +26,6 @@ pub(super) struct Sweep<'a> {
     pub(super) findings: &'a Findings,
     /// In the order of the study.
     pub(super) cells: Vec<&'a LoadFindings>,
-}
-
-/// One part of a full report.
-pub(super) enum Part {
-    /// For every reader.
-    Open(Section),
-    /// For who asks: title and sections.
-    Folded(Folded),
-}
-
-/// Sections behind one title.
-pub(super) struct Folded {
-    /// Unique in a report.
-    pub(super) id: String,
-    pub(super) title: String,
-    pub(super) sections: Vec<Section>,
 }
 
 impl<'a> Sweep<'a> {
@@ -68,10 +50,10 @@ impl<'a> Sweep<'a> {
         self.cells.iter().filter(|load| Some(pods(load)) == most).copied().collect()
     }
 
-    /// The service whose pods are swept, with the most that there were.
-    pub(super) fn most_pods(&self) -> Option<(&'a str, usize)> {
-        let replicas = self.cells.iter().filter_map(|load| load.cell.as_ref()?.replicas.as_ref());
-        replicas.max_by_key(|(_, pods)| *pods).map(|(service, pods)| (service.as_str(), *pods))
+    /// Whether it is pods or rates that are swept; the steps of a staircase have tables of their own.
+    fn is_of_pods_or_rates(&self) -> bool {
+        let mut cells = self.cells.iter().filter_map(|load| load.cell.as_ref());
+        cells.any(|cell| cell.connections.is_none())
     }
 
     /// The variants but the baseline that some cell shows, in the order of the study.
@@ -87,54 +69,20 @@ impl<'a> Sweep<'a> {
     pub(super) fn variants(&self) -> Vec<&'a str> {
         std::iter::once(self.findings.baseline.as_str()).chain(self.others()).collect()
     }
-
-    /// Loads that are no cell.
-    pub(super) fn other_loads(&self) -> impl Iterator<Item = usize> + use<'a> {
-        let findings = self.findings;
-        (0..findings.loads.len()).filter(move |i| findings.loads[*i].cell.is_none())
-    }
 }
 
 fn pods(load: &LoadFindings) -> usize {
     load.cell.as_ref().and_then(|cell| cell.replicas.as_ref()).map_or(0, |(_, pods)| *pods)
 }
 
-/// What a terminal has room for.
-pub(super) fn brief(sweep: &Sweep<'_>) -> Vec<Section> {
-    let mut sections = Vec::new();
-    sections.extend(largest::largest(sweep));
-    sections.push(overview::overview(sweep, Detail::Brief));
-    sections.extend(scaling::scaling(sweep, Detail::Brief));
-    sections.extend(service_times::service_times(sweep, Detail::Brief));
-    sections.extend(resources::resources(sweep, Detail::Brief));
-    sections.extend(resources::top(sweep, Detail::Brief));
-    sections.extend(sweep.other_loads().map(|i| content::load(sweep.findings, i, Detail::Brief)));
-    sections.extend(published::published(sweep, Detail::Brief));
-    sections.push(proof::proof(sweep.findings, Detail::Brief));
-    sections.push(content::caveats(sweep.findings));
-    sections
-}
-
-/// Everything, what each of `detailed` shows and what ran when behind titles of their own.
-pub(super) fn full(sweep: &Sweep<'_>, detailed: &[&LoadFindings]) -> Vec<Part> {
-    let findings = sweep.findings;
-    let mut open = Vec::new();
-    open.extend(largest::largest(sweep));
-    open.push(content::caveats(findings));
-    open.push(overview::overview(sweep, Detail::Full));
-    open.extend(scaling::scaling(sweep, Detail::Full));
-    open.extend(service_times::service_times(sweep, Detail::Full));
-    open.extend(resources::resources(sweep, Detail::Full));
-    open.extend(resources::top(sweep, Detail::Full));
-    open.extend(sweep.other_loads().map(|i| content::load(findings, i, Detail::Full)));
-    open.extend(published::published(sweep, Detail::Full));
-    open.push(proof::proof(findings, Detail::Full));
-    open.push(cells::introduction(sweep, detailed));
-    let mut parts: Vec<Part> = open.into_iter().map(Part::Open).collect();
-    parts.extend(detailed.iter().map(|load| Part::Folded(cells::details(sweep, load))));
-    let trials = record::trials(findings);
-    let title = trials.title.clone();
-    parts.push(Part::Folded(Folded { id: "trials-all".into(), title, sections: vec![trials] }));
-    parts.extend([record::machine(findings), reading::reading(findings)].map(Part::Open));
-    parts
+/// What all cells show together.
+pub(super) fn sections(sweep: &Sweep<'_>) -> Vec<Section> {
+    let sections = [
+        sweep.is_of_pods_or_rates().then(|| overview::overview(sweep)),
+        scaling::scaling(sweep),
+        service_times::service_times(sweep),
+        resources::resources(sweep),
+        resources::top(sweep),
+    ];
+    sections.into_iter().flatten().collect()
 }

@@ -4,40 +4,20 @@ use super::Sweep;
 use super::resources::{PARTS, Part};
 use super::words::{cell_name, scale_over};
 use crate::analysis::findings::{LoadFindings, Metric, ResourceGroup, ResourceUse};
-use crate::report::content::{Detail, in_first_order, section, value_of};
+use crate::report::content::{in_first_order, section, value_of};
 use crate::report::figures::Scale;
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 
 const PERCENTILES: [(Metric, &str); 2] = [(Metric::LatencyP50, "p50"), (Metric::LatencyP99, "p99")];
 
 /// The overview of all cells.
-pub(super) fn overview(sweep: &Sweep<'_>, detail: Detail) -> Section {
-    let text = match detail {
-        Detail::Brief => {
-            "At equal rate, percentiles of merged blocks. The HTML report has each cell."
-        }
-        Detail::Full => {
-            "At equal rate: percentiles of all blocks together; CPU and anonymous memory of all pods, means over blocks. What each cell shows by itself is below."
-        }
-    };
-    let shown = Shown { sweep, loads: shown(sweep, detail) };
+pub(super) fn overview(sweep: &Sweep<'_>) -> Section {
+    let text = "At equal rate: percentiles of all rounds together; CPU and anonymous memory of all pods, means over rounds. What each cell shows by itself is below.";
+    let shown = Shown { sweep, loads: sweep.cells.clone() };
     let mut pieces = vec![Piece::Text(text.into()), Piece::Table(shown.latencies())];
     pieces.extend(shown.uses().map(Piece::Table));
-    section("overview", "All cells", pieces)
-}
-
-/// A brief report leaves out loads of one size where others have several: service time by rate is what they are for.
-fn shown<'a>(sweep: &Sweep<'a>, detail: Detail) -> Vec<&'a LoadFindings> {
-    let sizes = |name: &str| {
-        let of = sweep.cells.iter().filter_map(|load| load.cell.as_ref());
-        let sizes = of.filter(|cell| cell.load == name).map(|cell| (&cell.replicas, cell.nodes));
-        let mut sizes: Vec<_> = sizes.collect();
-        sizes.dedup();
-        sizes.len()
-    };
-    let several = |load: &&LoadFindings| load.cell.as_ref().is_some_and(|c| sizes(&c.load) > 1);
-    let of_several: Vec<&LoadFindings> = sweep.cells.iter().copied().filter(several).collect();
-    if detail == Detail::Full || of_several.is_empty() { sweep.cells.clone() } else { of_several }
+    section("overview", "All sizes and rates", pieces)
+        .saying(format!("{} cells", sweep.cells.len()))
 }
 
 /// The cells that are shown.

@@ -3,37 +3,26 @@
 use super::Sweep;
 use super::words::cell_name;
 use crate::analysis::findings::{LoadFindings, RecomputedRow, ReferenceRow};
-use crate::report::content::{Detail, in_first_order, section};
+use crate::report::content::{in_first_order, section};
 use crate::report::figures::{Quantity, Scale, ratio, verbatim_column};
 use crate::report::published::{did_not_run, figure_title, recomputed, row_name};
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::{ends, range};
 
 /// A row a cell, a group a figure; none when the study has none.
-pub(super) fn published(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
+pub(in crate::report) fn published(sweep: &Sweep<'_>) -> Option<Section> {
     let has_some = |l: &LoadFindings| !(l.reference.is_empty() && l.recomputed.is_empty());
-    let all: Vec<&LoadFindings> = sweep.cells.iter().copied().filter(|l| has_some(l)).collect();
-    let last = sweep.largest().into_iter().rfind(|load| has_some(load));
-    let loads = match (detail, last) {
-        (Detail::Brief, Some(last)) => vec![last],
-        _ => all.clone(),
-    };
-    let mut text = "Machines differ: compare how a figure grows from cell to cell, and ratios between variants.".to_owned();
-    if loads.len() < all.len() {
-        text += " The HTML report has those of the other cells, and reasons.";
-    }
-    let mut pieces = vec![Piece::Text(text)];
-    pieces.extend(as_published(&loads).map(Piece::Table));
-    let mut derived = derived(&loads);
-    // A terminal has no room for the reasons.
-    derived.retain(|piece| detail == Detail::Full || !matches!(piece, Piece::List(_)));
-    pieces.extend(derived);
-    if pieces.len() == 1 {
+    let loads: Vec<&LoadFindings> = sweep.cells.iter().copied().filter(|l| has_some(l)).collect();
+    if loads.is_empty() {
         return None;
     }
+    let text = "Machines differ: compare how a figure grows from cell to cell, and ratios between variants.";
+    let mut pieces = vec![Piece::Text(text.into())];
+    pieces.extend(as_published(&loads).map(Piece::Table));
+    pieces.extend(derived(&loads));
     let notes = sweep.findings.published.iter().map(|note| Cell::toned(note, Tone::Quiet));
     pieces.push(Piece::List(notes.collect()));
-    Some(section("published", "Published figures", pieces))
+    Some(section("published", "Published beside measured", pieces))
 }
 
 /// A published figure and the cell that it is of.

@@ -6,7 +6,7 @@ use super::words::{cell_name, several};
 use crate::analysis::findings::{
     LoadFindings, ResourceGroup, ResourceRow, ResourceUse, Spread, TopTotal,
 };
-use crate::report::content::{Detail, section};
+use crate::report::content::section;
 use crate::report::figures::{Quantity, Scale};
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 
@@ -19,56 +19,16 @@ pub(super) const PARTS: [(&str, Quantity, Part); 2] = [
     ("memory", Quantity::Mebibytes, |of| of.memory_mib),
 ];
 
-/// The groups of the largest cells; a full report has the others with their cells.
-pub(super) fn resources(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
-    let loads: Vec<&LoadFindings> =
-        sweep.largest().into_iter().filter(|load| !load.resources.is_empty()).collect();
-    let last = loads.last()?;
-    let pieces = match detail {
-        Detail::Brief => brief(last),
-        Detail::Full => full(&loads),
-    };
-    Some(section("resources", "Who uses what", pieces))
-}
-
-fn brief(load: &LoadFindings) -> Vec<Piece> {
-    let text = format!(
-        "{}, means. The HTML report has lowest and highest too, and the sums of columns that the published study calls its total.",
-        cell_name(load)
-    );
-    vec![Piece::Text(text), Piece::Table(means(load))]
-}
-
-fn full(loads: &[&LoadFindings]) -> Vec<Piece> {
+/// The groups of the largest cells; those of the others stand with their cells.
+pub(super) fn resources(sweep: &Sweep<'_>) -> Option<Section> {
     let text = "CPU, mCPU, and anonymous memory, MiB, in exactly the measured window: the mean of CPU from counters at its ends, lowest and highest from samples. The published study adds up each column by itself, so its totals are of no instant.";
     let mut pieces = vec![Piece::Text(text.into())];
-    for load in loads {
-        pieces.push(Piece::Heading(cell_name(load)));
-        pieces.extend(table(load).map(Piece::Table));
-    }
-    pieces
-}
-
-/// A row a group of pods, a column a variant.
-fn means(load: &LoadFindings) -> Table {
-    let mut columns = vec![words("")];
-    let mut shown: Vec<(Scale, Part, &str)> = Vec::new();
-    for (name, quantity, part) in PARTS {
-        let scale =
-            scale(quantity, load.resources.iter().flat_map(|row| &row.uses).filter_map(part));
-        for variant in load.variants.iter().map(|v| v.variant.as_str()) {
-            columns.push(figures(format!("{name} {variant}")));
-            shown.push((scale, part, variant));
+    for load in sweep.largest() {
+        if let Some(table) = table(load) {
+            pieces.extend([Piece::Heading(cell_name(load)), Piece::Table(table)]);
         }
     }
-    let mean = |row: &ResourceRow, (scale, part, variant): &(Scale, Part, &str)| {
-        let of = row.uses.iter().find(|u| u.variant == *variant).and_then(part);
-        of.map_or_else(|| "–".into(), |spread| scale.plain(spread.mean.value))
-    };
-    let row = |row: &ResourceRow| toned(row.group, shown.iter().map(|of| mean(row, of)));
-    let groups = load.resources.iter().filter(|row| row.group != ResourceGroup::ColumnSums);
-    let title = Some("CPU, mCPU, and memory, MiB".into());
-    Table { columns, groups: vec![Group { title, rows: groups.map(row).collect() }] }
+    (pieces.len() > 1).then(|| section("resources", "CPU and memory by group of pods", pieces))
 }
 
 /// A row of figures behind the name of its group of pods.
@@ -128,16 +88,15 @@ fn group_title(group: ResourceGroup) -> &'static str {
     }
 }
 
-/// What `kubectl top` would show: sentences on the largest cell, and in a full report a table of all.
-pub(super) fn top(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
+/// What `kubectl top` would show: sentences on the largest cell, and a table of all.
+pub(super) fn top(sweep: &Sweep<'_>) -> Option<Section> {
     let load = sweep.largest().into_iter().rfind(|load| !load.top_totals.is_empty())?;
     let text = format!(
         "A view: kubectl top rounds every pod that did anything up to 1m at the least, so with many idle pods it counts pods: {}.",
         cell_name(load)
     );
     let said = load.top_totals.iter().map(sentence).collect();
-    let mut pieces = vec![Piece::Text(text), Piece::List(said)];
-    pieces.extend((detail == Detail::Full).then(|| Piece::Table(all_tops(sweep))));
+    let pieces = vec![Piece::Text(text), Piece::List(said), Piece::Table(all_tops(sweep))];
     Some(section("top", "What kubectl top would show", pieces))
 }
 

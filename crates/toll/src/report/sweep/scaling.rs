@@ -4,33 +4,42 @@
 use super::Sweep;
 use super::words::{at_rate, listed, several, stacked};
 use crate::analysis::findings::{Crossing, Estimate, HeldOut, ScaledQuantity, Scaling};
-use crate::report::content::{Detail, in_first_order, section};
-use crate::report::figures::{Quantity, Scale, change, figure, rounded, signed, verbatim};
+use crate::report::content::{in_first_order, section};
+use crate::report::figures::{Quantity, Scale, change, figure, signed, verbatim};
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
-use crate::report::wording::{ends, interval};
+use crate::report::wording::{ends, interval, outside_zero};
 
 /// What it costs by pods and rate; none when nothing was fitted.
-pub(super) fn scaling(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
+pub(super) fn scaling(sweep: &Sweep<'_>) -> Option<Section> {
     let findings = sweep.findings;
     let first = findings.scalings.first()?;
     let (service, level) = (&first.service, level(first.fixed));
     let text = format!(
-        "A line through the trials of all sizes and rates{}: fixed part + pods × a pod + rate × a request/s; CPU and anonymous memory of all pods.",
+        "A line through the rounds of all sizes and rates{}: fixed part + pods × a pod + rate × a request/s; CPU and anonymous memory of all pods.",
         sweep.of_nodes()
     );
     let mut pieces = vec![Piece::Text(text)];
-    let crossings = crossings(sweep, detail);
+    let crossings = crossings(sweep);
     pieces.extend((!crossings.is_empty()).then_some(Piece::List(crossings)));
-    let shown: Vec<ScaledQuantity> = quantities(sweep, detail);
-    let groups = shown.iter().map(|quantity| fits(&findings.scalings, *quantity, detail)).collect();
+    let shown: Vec<ScaledQuantity> = quantities(sweep);
+    let groups = shown.iter().map(|quantity| fits(&findings.scalings, *quantity)).collect();
     let interval = || figures(format!("{level} interval"));
     let a_pod = figures(format!("a {service} pod"));
-    let mut columns =
-        vec![words(""), figures("fixed"), interval(), a_pod, interval(), figures("a request/s")];
-    columns.extend((detail == Detail::Full).then(interval));
+    let columns = vec![
+        words(""),
+        figures("fixed"),
+        interval(),
+        a_pod,
+        interval(),
+        figures("a request/s"),
+        interval(),
+    ];
     pieces.push(Piece::Table(Table { columns, groups }));
     pieces.extend(held_out(&findings.scalings, &shown));
-    Some(section("scaling", "What grows with pods and rate", pieces))
+    Some(
+        section("scaling", "What grows with pods and rate", pieces)
+            .saying(growths(sweep).join("; ")),
+    )
 }
 
 /// `95 %`.
@@ -38,13 +47,10 @@ pub(in crate::report) fn level(estimate: Estimate) -> String {
     format!("{:.0}\u{a0}%", estimate.level * 100.0)
 }
 
-/// Memory and CPU first; what is added to latency only where there is room.
-fn quantities(sweep: &Sweep<'_>, detail: Detail) -> Vec<ScaledQuantity> {
+/// Memory and CPU first.
+fn quantities(sweep: &Sweep<'_>) -> Vec<ScaledQuantity> {
     use ScaledQuantity::{AddedP50, AddedP99, Cpu, Memory};
-    let all: &[ScaledQuantity] = match detail {
-        Detail::Brief => &[Memory, Cpu],
-        Detail::Full => &[Memory, Cpu, AddedP50, AddedP99],
-    };
+    let all = [Memory, Cpu, AddedP50, AddedP99];
     let is_fitted = |quantity: &&ScaledQuantity| {
         sweep.findings.scalings.iter().any(|s| s.quantity == **quantity)
     };
@@ -79,16 +85,12 @@ pub(in crate::report) fn fitted(scaling: &Scaling, pods: f64, rate_per_s: f64) -
 /// One part of a line.
 type Part = fn(&Scaling) -> Option<Estimate>;
 
-/// A row a variant; a terminal has no room for the interval of the last part.
-fn fits(scalings: &[Scaling], quantity: ScaledQuantity, detail: Detail) -> Group {
+/// A row a variant.
+fn fits(scalings: &[Scaling], quantity: ScaledQuantity) -> Group {
     let of: Vec<&Scaling> = scalings.iter().filter(|s| s.quantity == quantity).collect();
     let (unit, parts) = parts(&of);
     let rows = of.iter().map(|s| {
-        let cells = parts.iter().enumerate().flat_map(|(at, (part, scale))| {
-            let [value, interval] = stacked(*scale, part(s));
-            let has_interval = at < 2 || detail == Detail::Full;
-            std::iter::once(value).chain(has_interval.then_some(interval))
-        });
+        let cells = parts.iter().flat_map(|(part, scale)| stacked(*scale, part(s)));
         std::iter::once(Cell::from(&s.variant)).chain(cells).collect()
     });
     let title = format!("{}, {unit}", quantity_title(quantity));
@@ -108,22 +110,12 @@ fn parts(lines: &[&Scaling]) -> (&'static str, [(Part, Scale); 3]) {
     (whole.unit(), parts.map(|part| (part, whole.with_decimals_for(values(part)))))
 }
 
-/// Where variants cross, a line a pair and quantity. A brief report leaves the baseline out: it is what costs least.
-fn crossings(sweep: &Sweep<'_>, detail: Detail) -> Vec<Cell> {
-    let shown = sweep
-        .findings
-        .crossings
-        .iter()
-        .filter(|crossing| is_between_others(sweep, crossing) || detail == Detail::Full);
-    let told = told_crossings(&shown.collect::<Vec<_>>());
+/// Where variants cross, a line a pair and quantity.
+fn crossings(sweep: &Sweep<'_>) -> Vec<Cell> {
+    let told = told_crossings(&sweep.findings.crossings.iter().collect::<Vec<_>>());
     told.into_iter()
         .map(|said| Cell::toned(said.sentence + &said.points + ".", said.tone))
         .collect()
-}
-
-/// Whether neither of the two is the baseline.
-pub(super) fn is_between_others(sweep: &Sweep<'_>, crossing: &Crossing) -> bool {
-    ![&crossing.below, &crossing.above].contains(&&sweep.findings.baseline)
 }
 
 /// What may be said of one crossing.
@@ -179,7 +171,7 @@ fn sentence(claim: &str, of: &[&(Told, &Crossing)]) -> String {
     format!("{claim} {}", listed(&places)).trim_end().to_owned()
 }
 
-/// Only what the interval and the trials of each size allow, and only of sizes that were measured.
+/// Only what the interval and the rounds of each size allow, and only of sizes that were measured.
 fn told(crossing: &Crossing) -> Told {
     let Crossing { below, above, measured: (least, most), .. } = crossing;
     let cheaper_above = less(crossing, above, below);
@@ -307,47 +299,26 @@ fn predictions(quantity: ScaledQuantity, fits: &[&Scaling]) -> Group {
     Group { title: Some(title), rows: rows.collect() }
 }
 
-/// `Each further nginx pod takes, in MiB of memory, 1.31 with bare and 16.7 with sidecar, on top of 24.8 and 20.4.`;
-/// none without a line.
-pub(super) fn growth(sweep: &Sweep<'_>, quantity: ScaledQuantity) -> Option<String> {
+/// [`growth`] of memory and of CPU.
+pub(in crate::report) fn growths(sweep: &Sweep<'_>) -> Vec<String> {
+    [ScaledQuantity::Memory, ScaledQuantity::Cpu].iter().filter_map(|q| growth(sweep, *q)).collect()
+}
+
+/// `each further nginx pod takes, in MiB, 1.31 with bare and 16.7 with sidecar`; none without a line.
+fn growth(sweep: &Sweep<'_>, quantity: ScaledQuantity) -> Option<String> {
     let of = of_quantity(sweep, quantity);
     let service = &of.first()?.service;
     let (unit, [_, (_, scale), _]) = parts(&of);
-    let of_what = if quantity == ScaledQuantity::Memory { " of memory" } else { "" };
     let slope = |s: &&Scaling| {
         let takes = match ends(s.per_pod) {
-            Some(_) if is_clear(s.per_pod) => scale.plain(s.per_pod.value),
+            Some(_) if outside_zero(s.per_pod) => scale.plain(s.per_pod.value),
             Some((_, high)) => format!("at most {}", scale.plain(high)),
-            None => "what cannot be told".into(),
+            None => "what needs a second round".into(),
         };
         format!("{takes} with {}", s.variant)
     };
     let slopes = listed(&of.iter().map(slope).collect::<Vec<_>>());
-    let fixed = clear(of.iter().map(|s| Some(s.fixed)));
-    // What memory grows with the rate is next to nothing; the table has it.
-    let by_rate = match quantity {
-        ScaledQuantity::Cpu => clear(of.iter().map(|s| s.per_request)),
-        _ => None,
-    };
-    let by_rate = by_rate.map(|by_rate| format!("{by_rate} for each request/s"));
-    let tops: Vec<String> = fixed.into_iter().chain(by_rate).collect();
-    let on_top = if tops.is_empty() {
-        String::new()
-    } else {
-        format!(", on top of {}", tops.join(" and of "))
-    };
-    Some(format!("Each further {service} pod takes, in {unit}{of_what}, {slopes}{on_top}."))
-}
-
-/// Whether the interval of a part leaves out zero.
-fn is_clear(part: Estimate) -> bool {
-    ends(part).is_some_and(|(low, high)| low > 0.0 || high < 0.0)
-}
-
-/// The parts of all lines; none when one of them cannot be told: the table has them with their intervals.
-fn clear(parts: impl Iterator<Item = Option<Estimate>>) -> Option<String> {
-    let told = parts.map(|part| Some(rounded(part.filter(|part| is_clear(*part))?.value)));
-    told.collect::<Option<Vec<String>>>().map(|told| listed(&told))
+    Some(format!("each further {service} pod takes, in {unit}, {slopes}"))
 }
 
 /// The fits of one quantity, in the order of the variants.

@@ -3,28 +3,27 @@
 use super::Sweep;
 use super::words::{below, several};
 use crate::analysis::findings::{Estimate, ServiceTimeCurve, ServiceTimes};
-use crate::report::content::{Detail, section};
+use crate::report::content::section;
 use crate::report::figures::{Quantity, Scale, verbatim};
 use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::{ends, interval};
 
 /// Service time by rate; none where no size had several rates.
-pub(super) fn service_times(sweep: &Sweep<'_>, detail: Detail) -> Option<Section> {
+pub(super) fn service_times(sweep: &Sweep<'_>) -> Option<Section> {
     let widest = widest(sweep)?;
     let text = "Median, from sending to the answer. At low rates a request has to wake what sleeps: what falls with the rate in the baseline too is no cost of another variant.";
     let mut pieces = vec![Piece::Text(text.into())];
     pieces.push(Piece::List(verdicts(sweep, widest)));
     let all = &sweep.findings.service_times;
-    let shown: Vec<&ServiceTimes> = match detail {
-        Detail::Brief => vec![widest],
-        Detail::Full => all.iter().collect(),
-    };
-    let columns = shown.iter().flat_map(|t| t.variants.iter().map(|c| c.variant.as_str()));
+    let columns = all.iter().flat_map(|t| t.variants.iter().map(|c| c.variant.as_str()));
     let columns = crate::report::content::in_first_order(columns);
-    let groups = shown.iter().map(|times| group(times, &columns)).collect();
+    let groups = all.iter().map(|times| group(times, &columns)).collect();
     let heads = std::iter::once(words("")).chain(columns.iter().map(|name| figures(*name)));
     pieces.push(Piece::Table(Table { columns: heads.collect(), groups }));
-    Some(section("service-times", "Service time against the rate", pieces))
+    Some(
+        section("service-times", "Service time against the rate", pieces)
+            .saying(answer(sweep).unwrap_or_default()),
+    )
 }
 
 /// The size with the widest range of rates: it shows the effect best.
@@ -44,8 +43,8 @@ fn span(times: &ServiceTimes) -> Option<(f64, f64)> {
     (low > 0.0 && high > low).then_some((low, high))
 }
 
-/// `The median service time falls by 0.23 ms (0.20 to 0.26) from 20 to 800 requests/s in bare, too: ...`.
-pub(super) fn answer(sweep: &Sweep<'_>) -> Option<String> {
+/// `the median falls by 0.23 ms (0.20 to 0.26) from 20 to 800 requests/s in bare, too: ...`.
+fn answer(sweep: &Sweep<'_>) -> Option<String> {
     let times = widest(sweep)?;
     let (low, high) = span(times)?;
     let of = |name: &str| times.variants.iter().find(|c| c.variant == name);
@@ -54,13 +53,12 @@ pub(super) fn answer(sweep: &Sweep<'_>) -> Option<String> {
     let (from, to) = (verbatim(low), verbatim(high));
     let place = format!("from {from} to {to}\u{a0}requests/s");
     if !ends(fall).is_some_and(|(_, high)| high < 0.0) {
-        let said =
-            format!("Whether the median service time falls {place} in {baseline} cannot be told");
-        return Some(format!("{said}{}.", aside(fall)));
+        let said = format!("whether the median falls {place} in {baseline} cannot be told");
+        return Some(format!("{said}{}", aside(fall)));
     }
     let by = size(fall);
     Some(format!(
-        "The median service time falls by {by} {place} in {baseline}, too: most likely that is waking up, no variant's cost."
+        "the median falls by {by} {place} in {baseline}, too: waking up, no variant's cost"
     ))
 }
 

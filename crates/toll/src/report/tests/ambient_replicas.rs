@@ -2,9 +2,11 @@
 //! higher rates. The figures follow lines that are near those of a real run; none was measured. Those of the
 //! reference are the published ones.
 
+use super::made_up::{caveat, extent, judged, rounds};
 use crate::analysis::findings::*;
 
-const BLOCKS: usize = 5;
+const ROUNDS: usize = 5;
+const ARMS: [&str; 4] = ["bare", "sidecar", "ambient", "bare (again)"];
 const MIB: f64 = 1024.0 * 1024.0;
 const VARIANTS: [&str; 3] = ["bare", "sidecar", "ambient"];
 const PODS: [usize; 4] = [1, 10, 50, 90];
@@ -78,7 +80,7 @@ fn cells() -> Vec<At> {
 pub fn ambient_replicas() -> Findings {
     let loads: Vec<LoadFindings> = cells().into_iter().map(load).collect();
     let text = |label: &str, value: &str| (label.to_owned(), value.to_owned());
-    Findings {
+    judged(Findings {
         staircases: vec![],
         version: 1,
         study: "ambient-replicas".into(),
@@ -86,9 +88,12 @@ pub fn ambient_replicas() -> Findings {
         run: "made-up-for-tests-ambient-replicas".into(),
         baseline: "bare".into(),
         variants: variants(),
-        trials: trials(&loads),
+        headline: vec![Metric::LatencyP50, Metric::LatencyP99, Metric::CpuPerRequest],
+        headline_load: loads.last().map(|load| load.name.clone()),
+        extent: extent(&ARMS, ROUNDS),
+        capacities: vec![],
+        curve: None,
         loads,
-        knees: vec![],
         published: vec![
             "Published as: ambient and sidecar tests of UDS Core, k3s on 12 cores.".into(),
         ],
@@ -104,12 +109,13 @@ pub fn ambient_replicas() -> Findings {
             service_times(50),
             service_times(90),
         ],
-        warnings: vec![
-            "p99 of a cell at 20 requests/s has 300 requests behind it: its interval is wide"
-                .into(),
-        ],
+        caveats: vec![caveat(
+            CaveatKind::Precision,
+            "p99 of a cell at 20 requests/s has 300 requests behind it: its interval is wide",
+        )],
+        rounds: rounds(&ARMS, ROUNDS),
         manifest: vec![text("kernel", "made up for tests"), text("nodes", "1")],
-    }
+    })
 }
 
 fn variants() -> Vec<VariantFacts> {
@@ -128,7 +134,7 @@ fn variants() -> Vec<VariantFacts> {
 
 fn estimate(value: f64, half: f64) -> Estimate {
     let half = half.abs();
-    Estimate { value, low: value - half, high: value + half, level: 0.95, blocks: BLOCKS }
+    Estimate { value, low: value - half, high: value + half, level: 0.95, rounds: ROUNDS }
 }
 
 /// An estimate whose interval is 6 % of its value to either side.
@@ -146,6 +152,7 @@ fn load(at: At) -> LoadFindings {
         name: at.name(),
         view: View::EqualRate,
         cell: Some(Cell {
+            share: None,
             connections: None,
             load: at.load.into(),
             rate_per_s: Some(at.rate),
@@ -153,7 +160,7 @@ fn load(at: At) -> LoadFindings {
             nodes: None,
         }),
         describes: format!(
-            "open loop, {}/s constant, 3 s a trial, {} nginx pods",
+            "open loop, {}/s constant, 3 s a slice, {} nginx pods",
             at.rate, at.pods
         ),
         variants: VARIANTS.map(|variant| variant_load(variant, at)).into(),
@@ -162,6 +169,7 @@ fn load(at: At) -> LoadFindings {
             .into_iter()
             .map(|effect| Effect { against: Some("sidecar".into()), ..effect })
             .collect(),
+        again: vec![],
         attribution: vec![],
         top_pods: vec![],
         resources: resources(at),
@@ -208,7 +216,8 @@ fn variant_load(variant: &str, at: At) -> VariantLoad {
     let memory_of = of(Metric::Memory);
     VariantLoad {
         variant: variant.into(),
-        trials: BLOCKS,
+        rounds: ROUNDS,
+        slices: 60 * ROUNDS,
         metrics: metrics(variant, at)
             .into_iter()
             .map(|(m, v)| (m, estimate(v, v * 0.02)))
@@ -217,7 +226,7 @@ fn variant_load(variant: &str, at: At) -> VariantLoad {
         hey: None,
         vegeta: Some(vegeta([p50, p90, p99], at)),
         k6: None,
-        throughput_by_block: vec![at.rate; BLOCKS],
+        throughput_by_round: vec![at.rate; ROUNDS],
         cpu_per_request: cost(cpu_us),
         traversals: None,
         idle_cpu: cost(cpu(variant).at(at.pods, 0.0)),
@@ -281,8 +290,6 @@ fn effects(against: &str, variant: &str, at: At) -> Vec<Effect> {
     let pairs = metrics(against, at).into_iter().zip(metrics(variant, at));
     let effect = |((metric, baseline), (_, value)): ((Metric, f64), (Metric, f64))| {
         let difference = value - baseline;
-        let floor = if metric == Metric::LatencyP99 { 0.12 } else { 0.02 } * baseline;
-        let is_told = difference.abs() > floor;
         Effect {
             variant: variant.into(),
             against: None,
@@ -291,12 +298,10 @@ fn effects(against: &str, variant: &str, at: At) -> Vec<Effect> {
             value,
             difference: estimate(difference, difference * 0.05 + baseline * 0.008),
             ratio: estimate(value / baseline, 0.02),
-            noise_floor: Some(floor),
-            verdict: if is_told {
-                Verdict::Difference
-            } else {
-                Verdict::CannotTell { floor, more_blocks: Some(4) }
-            },
+            trimmed_ratio: None,
+            unexcused_ratio: None,
+            scatter: None,
+            verdict: None,
         }
     };
     pairs.filter(|((metric, _), _)| *metric != Metric::Throughput).map(effect).collect()
@@ -507,10 +512,10 @@ fn recomputed(at: At) -> Vec<RecomputedRow> {
 fn proofs() -> Vec<ProofSummary> {
     let claim =
         |claim: &str, seen: &str| (claim.to_owned(), seen.to_owned(), seen.to_owned(), true);
-    let summary = |variant: &str, trials, claims: Vec<_>| ProofSummary {
+    let summary = |variant: &str, arms, claims: Vec<_>| ProofSummary {
         variant: variant.into(),
-        trials,
-        proven: trials,
+        arms,
+        proven: arms,
         claims,
         spans: vec![],
     };
@@ -546,24 +551,4 @@ fn proofs() -> Vec<ProofSummary> {
             ],
         ),
     ]
-}
-
-fn trials(loads: &[LoadFindings]) -> Vec<TrialLine> {
-    let mut trials = Vec::new();
-    for block in 1..=BLOCKS {
-        for load in loads {
-            for variant in ["bare", "sidecar", "ambient", "bare (again)"] {
-                trials.push(TrialLine {
-                    index: trials.len() + 1,
-                    block,
-                    variant: variant.into(),
-                    load: load.name.clone(),
-                    invalid: None,
-                    steal: 0.0,
-                    calibration: 1.02,
-                });
-            }
-        }
-    }
-    trials
 }

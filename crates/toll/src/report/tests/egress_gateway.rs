@@ -1,9 +1,12 @@
 //! Made-up findings of a run like egress-gateway: six variants on a staircase of eight steps. No number in them was
 //! measured; those of the reference are the published ones.
 
+use super::made_up::{caveat, extent, judged, rounds};
 use crate::analysis::findings::*;
 
-const BLOCKS: usize = 4;
+const ROUNDS: usize = 4;
+const ARMS: [&str; 7] =
+    ["none", "bypass", "sidecar", "gateway", "gateway-mtls", "gateway-sni", "bypass (again)"];
 const MIB: f64 = 1024.0 * 1024.0;
 const CLIENTS: [u32; 8] = [1, 5, 10, 20, 30, 40, 50, 60];
 const PARTS: [(&str, f64); 4] =
@@ -131,7 +134,7 @@ pub fn egress_gateway() -> Findings {
     let mut loads = vec![same_rate()];
     loads.extend(CLIENTS.map(load));
     let text = |label: &str, value: &str| (label.to_owned(), value.to_owned());
-    Findings {
+    judged(Findings {
         staircases: vec![staircase()],
         version: 1,
         study: "egress-gateway".into(),
@@ -145,9 +148,12 @@ pub fn egress_gateway() -> Findings {
                 skipped: None,
             })
             .into(),
-        trials: trials(&loads),
+        headline: vec![Metric::CpuPerRequest, Metric::LatencyP50],
+        headline_load: Some("same-rate".into()),
+        extent: extent(&ARMS, ROUNDS),
+        capacities: vec![],
+        curve: None,
         loads,
-        knees: vec![],
         published: vec![
             "Published as: Istio egress gateway performance, a table and two percentages.".into(),
         ],
@@ -158,17 +164,21 @@ pub fn egress_gateway() -> Findings {
         scalings: vec![],
         crossings: vec![],
         service_times: vec![],
-        warnings: vec!["all of it shares two cores with the load generator".into()],
+        caveats: vec![caveat(
+            CaveatKind::Comparison,
+            "all of it shares two cores with the load generator",
+        )],
+        rounds: rounds(&ARMS, ROUNDS),
         manifest: vec![
             text("kernel", "made up for tests"),
             text("database", "mongo-java-server 1.47.0, a stand-in for MongoDB"),
         ],
-    }
+    })
 }
 
 fn estimate(value: f64, half: f64) -> Estimate {
     let half = half.abs();
-    Estimate { value, low: value - half, high: value + half, level: 0.95, blocks: BLOCKS }
+    Estimate { value, low: value - half, high: value + half, level: 0.95, rounds: ROUNDS }
 }
 
 /// An estimate whose interval is 2 % of its value to either side.
@@ -199,11 +209,7 @@ fn staircase() -> Staircase {
         load: "clients".into(),
         lines: CASES.map(line).into(),
         differences: pairs.map(|(variant, against)| difference(variant, against)).into(),
-        noise_floors: NoiseFloors {
-            throughput: Some(0.04),
-            mesh_cpu_us: Some(43.0),
-            application_cpu_us: Some(21.4),
-        },
+        again: Some(difference("bypass", "bypass")),
         answer_bytes: Some(617.4),
         recomputed: recomputed(),
     }
@@ -230,14 +236,7 @@ fn difference(variant: &str, against: &str) -> StaircaseDifference {
         throughput_ratio: estimate(ratio, 0.011),
         mesh_cpu_us: Some(estimate(mesh, 9.0)),
         mesh_cpu_ratio: Some(estimate(case.mesh() / other.mesh(), 0.012)),
-        mesh_cpu_verdict: Some(Verdict::Difference),
         application_cpu_us: Some(estimate(case.application_us - other.application_us, 6.0)),
-        application_cpu_verdict: Some(Verdict::CannotTell { floor: 70.0, more_blocks: None }),
-        verdict: if (ratio - 1.0).abs() > 0.04 {
-            Verdict::Difference
-        } else {
-            Verdict::CannotTell { floor: 0.04, more_blocks: Some(6) }
-        },
     }
 }
 
@@ -253,11 +252,12 @@ fn load(clients: u32) -> LoadFindings {
         cell: Some(Cell {
             load: "clients".into(),
             rate_per_s: None,
+            share: None,
             connections: Some(clients),
             replicas: None,
             nodes: None,
         }),
-        describes: format!("closed loop, {clients} connections, 3 s a trial"),
+        describes: format!("closed loop, {clients} connections, 3 s a slice"),
         variants: order.iter().map(|case| variant_load(*case, clients)).collect(),
         effects: others.flat_map(|case| effects(*case, self::case("bypass"), clients)).collect(),
         between: before
@@ -267,6 +267,7 @@ fn load(clients: u32) -> LoadFindings {
                 effects.into_iter().map(|e| Effect { against: Some((*against).into()), ..e })
             })
             .collect(),
+        again: vec![],
         attribution: vec![],
         top_pods: vec![],
         resources: vec![],
@@ -285,7 +286,7 @@ fn same_rate() -> LoadFindings {
         name: "same-rate".into(),
         view: View::EqualRate,
         cell: None,
-        describes: "open loop, 704/s constant (50 % of the knee of gateway-sni)".into(),
+        describes: "open loop, 704/s constant (50 % of the capacity of gateway-sni)".into(),
         ..load(5)
     };
     for variant in &mut load.variants {
@@ -311,12 +312,10 @@ fn effects(case: Case, other: Case, clients: u32) -> Vec<Effect> {
             value,
             difference: estimate(value - baseline, baseline * 0.01),
             ratio: estimate(value / baseline, 0.01),
-            noise_floor: Some(baseline * 0.012),
-            verdict: if (value - baseline).abs() > baseline * 0.012 {
-                Verdict::Difference
-            } else {
-                Verdict::CannotTell { floor: baseline * 0.012, more_blocks: Some(4) }
-            },
+            trimmed_ratio: None,
+            unexcused_ratio: None,
+            scatter: None,
+            verdict: None,
         })
     };
     case.metrics(clients).into_iter().filter_map(effect).collect()
@@ -333,13 +332,14 @@ fn variant_load(case: Case, clients: u32) -> VariantLoad {
     };
     VariantLoad {
         variant: case.name.into(),
-        trials: BLOCKS,
+        rounds: ROUNDS,
+        slices: 60 * ROUNDS,
         metrics: case.metrics(clients).into_iter().map(|(m, v)| (m, about(v))).collect(),
         latency_curve: curve(case, clients),
         hey: Some(hey(case, clients)),
         vegeta: None,
         k6: None,
-        throughput_by_block: (0..BLOCKS)
+        throughput_by_round: (0..ROUNDS)
             .map(|block| case.throughput(clients) * (0.99 + 0.007 * block as f64))
             .collect(),
         cpu_per_request: components
@@ -470,24 +470,6 @@ fn proof(case: Case) -> ProofSummary {
         let said = "SNI proxy: it took every connection of the egress gateway for airline-db";
         claims.push(claim(said, "48"));
     }
-    let trials = if case.name == "bypass" { 64 } else { 32 };
-    ProofSummary { variant: case.name.into(), trials, proven: trials, claims, spans: vec![] }
-}
-
-fn trials(loads: &[LoadFindings]) -> Vec<TrialLine> {
-    let arms = CASES.map(|case| case.name.to_owned()).into_iter().chain(["bypass (again)".into()]);
-    let arms: Vec<String> = arms.collect();
-    let of_block = |block| loads.iter().flat_map(move |load| std::iter::repeat_n((block, load), 7));
-    let all = (1..=BLOCKS).flat_map(of_block).zip(arms.iter().cycle());
-    all.enumerate()
-        .map(|(at, ((block, load), variant))| TrialLine {
-            index: at + 1,
-            block,
-            variant: variant.clone(),
-            load: load.name.clone(),
-            invalid: None,
-            steal: 0.0,
-            calibration: 1.02,
-        })
-        .collect()
+    let arms = if case.name == "bypass" { 64 } else { 32 };
+    ProofSummary { variant: case.name.into(), arms, proven: arms, claims, spans: vec![] }
 }

@@ -3,9 +3,11 @@
 
 use toll_lab::{ServiceSpans, Spans};
 
+use super::made_up::{caveat, extent, judged, rounds};
 use crate::analysis::findings::*;
 
-const BLOCKS: usize = 5;
+const ROUNDS: usize = 5;
+const ARMS: [&str; 3] = ["baseline", "agent", "baseline (again)"];
 const PODS: [&str; 2] = ["gateway", "vets"];
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -34,33 +36,44 @@ pub fn petclinic() -> Findings {
         users("vus-700", 194, [604.0, 402.0], [[91e3, 264e3, 420e3], [221e3, 537e3, 801e3]]),
     ];
     let text = |label: &str, value: &str| (label.to_owned(), value.to_owned());
-    Findings {
-staircases: vec![],
-crossings: vec![], scalings: vec![], service_times: vec![],
+    judged(Findings {
+        staircases: vec![],
+        crossings: vec![],
+        scalings: vec![],
+        service_times: vec![],
         version: 1,
         study: "petclinic-agent".into(),
-        question: "What does a Java tracing agent cost, and how does it grow with the number of spans?".into(),
+        question:
+            "What does a Java tracing agent cost, and how does it grow with the number of spans?"
+                .into(),
         run: "made-up-for-tests-petclinic-agent".into(),
         baseline: "baseline".into(),
         variants: variants(),
-        trials: trials(&loads),
-        loads,
-        knees: [("baseline", 640.0), ("agent", 420.0)]
-            .map(|(variant, rate_per_s)| Knee { variant: variant.into(), rate_per_s })
+        headline: vec![Metric::CpuPerRequest, Metric::LatencyP50],
+        headline_load: Some("same-rate".into()),
+        extent: extent(&ARMS, ROUNDS),
+        capacities: [("baseline", 640.0), ("agent", 420.0)]
+            .map(|(variant, per_s)| Capacity { variant: variant.into(), per_s })
             .into(),
-        published: vec!["Published as: EaseAgent on spring-petclinic. Machines and agent were others.".into()],
+        curve: None,
+        loads,
+        published: vec![
+            "Published as: EaseAgent on spring-petclinic. Machines and agent were others.".into(),
+        ],
         proofs: proofs(),
         settled: vec![],
         span_costs: vec![span_costs("all", 1, 44.6, 14.2), span_costs("vets", 0, 19.5, 13.1)],
         heap_trends: heap_trends(),
-        warnings: vec![
-            "vus-700: baseline (604 of the 640/s that it carries) and agent (402 of the 420/s that it carries) are both at or near their limit: their latencies are those of queues, and throughput is about what the machine carries; CPU per request can still be compared".into(),
-        ],
+        caveats: vec![caveat(
+            CaveatKind::Comparison,
+            "vus-700: baseline (604 of 640/s) and agent (402 of the 420/s that it carries) are both at or near their limit: their latencies are those of queues, and throughput is about what the machine carries; CPU per request can still be compared",
+        )],
+        rounds: rounds(&ARMS, ROUNDS),
         manifest: vec![
             text("kernel", "made up for tests"),
             text("JVM flags", "-Xms512m -Xmx512m -XX:+UseSerialGC"),
         ],
-    }
+    })
 }
 
 fn variants() -> Vec<VariantFacts> {
@@ -77,7 +90,7 @@ fn variants() -> Vec<VariantFacts> {
 }
 
 fn estimate(value: f64, half: f64) -> Estimate {
-    Estimate { value, low: value - half, high: value + half, level: 0.95, blocks: BLOCKS }
+    Estimate { value, low: value - half, high: value + half, level: 0.95, rounds: ROUNDS }
 }
 
 /// An estimate whose interval is 6 % of its value to either side.
@@ -114,7 +127,7 @@ fn equal_rate(name: &str, spans: u64, rate: f64) -> LoadFindings {
     let agent = with_agent(base, rate, slower, spans);
     let percent = rate / 4.2;
     let describes = format!(
-        "open loop, {rate} requests/s ({percent:.0} % of the knee of agent, 420/s), constant arrivals, 8 s a trial"
+        "open loop, {rate} requests/s ({percent:.0} % of the capacity of agent, 420/s), constant arrivals, 8 s a slice"
     );
     load(name, View::EqualRate, describes, [base, agent])
 }
@@ -124,7 +137,7 @@ fn users(name: &str, here: u64, rates: [f64; 2], latency_us: [[f64; 3]; 2]) -> L
     let agent = with_agent(base, rates[1], latency_us[1], 10);
     let published = &name[4..];
     let describes = format!(
-        "{here} of {published} virtual users (the knee of agent is 420/s here, 1526/s where there were {published}): 4 requests at once, then 1 s of pause; up in 1 s, all for 4 s, down in 0.5 s"
+        "{here} of {published} virtual users (the capacity of agent is 420/s here, 1526/s where there were {published}): 4 requests at once, then 1 s of pause; up in 1 s, all for 4 s, down in 0.5 s"
     );
     let mut load = load(name, View::Users, describes, [base, agent]);
     for (variant, shown) in load.variants.iter_mut().zip([base, agent]) {
@@ -146,6 +159,7 @@ fn load(name: &str, view: View, describes: String, arms: [Shown; 2]) -> LoadFind
         describes,
         variants: arms.map(variant_load).into(),
         effects: effects(view, arms),
+        again: vec![],
         attribution: vec![attribution(arms)],
         top_pods: PODS.iter().enumerate().map(|(i, pod)| pod_row(pod, i, arms)).collect(),
         jvms: PODS.iter().enumerate().map(|(i, pod)| jvm_row(pod, i, arms)).collect(),
@@ -185,12 +199,13 @@ fn variant_load(shown: Shown) -> VariantLoad {
     VariantLoad {
         vegeta: None,
         variant: shown.variant.into(),
-        trials: BLOCKS,
+        rounds: ROUNDS,
+        slices: 60 * ROUNDS,
         metrics: metrics(shown).into_iter().map(|(m, value)| (m, about(value))).collect(),
         latency_curve: curve(shown.latency_us),
         hey: None,
         k6: None,
-        throughput_by_block: (0..BLOCKS).map(|i| shown.rate * (0.98 + 0.01 * i as f64)).collect(),
+        throughput_by_round: (0..ROUNDS).map(|i| shown.rate * (0.98 + 0.01 * i as f64)).collect(),
         cpu_per_request: costs(shown.cpu_us[0], shown.cpu_us[1], 1.0).into(),
         traversals: None,
         idle_cpu: costs(1.4, 2.2, 0.01).into(),
@@ -240,8 +255,10 @@ fn effects(view: View, [base, agent]: [Shown; 2]) -> Vec<Effect> {
             value,
             difference: about(value - baseline),
             ratio: estimate(value / baseline, 0.02),
-            noise_floor: Some(baseline * 0.006),
-            verdict: Verdict::Difference,
+            trimmed_ratio: None,
+            unexcused_ratio: None,
+            scatter: None,
+            verdict: None,
         })
         .collect()
 }
@@ -324,13 +341,13 @@ fn jvm_row(pod: &str, at: usize, arms: [Shown; 2]) -> JvmRow {
 }
 
 fn regime(shown: Shown) -> Regime {
-    let knee_per_s = if shown.variant == "baseline" { 640.0 } else { 420.0 };
+    let capacity_per_s = if shown.variant == "baseline" { 640.0 } else { 420.0 };
     Regime {
         variant: shown.variant.into(),
         throughput_per_s: shown.rate,
-        knee_per_s,
-        near_knee: shown.rate >= 0.9 * knee_per_s,
-        past_knee: shown.rate >= knee_per_s,
+        capacity_per_s,
+        near_limit: shown.rate >= 0.9 * capacity_per_s,
+        at_limit: shown.rate >= capacity_per_s,
     }
 }
 
@@ -471,7 +488,7 @@ fn span_costs(of: &str, gateway_spans: u64, each_request_us: f64, each_span_us: 
         points: loads.map(point).into(),
         per_span_us: estimate(each_span_us, each_span_us * 0.09),
         per_request_us: estimate(each_request_us, 12.0),
-        noise_floor_us: Some(1.9),
+        again_us: Some(estimate(0.2, 1.7)),
     }
 }
 
@@ -515,10 +532,10 @@ fn proofs() -> Vec<ProofSummary> {
             spans: Spans { services, requests, whole: requests },
         }
     };
-    let summary = |variant: &str, trials, claims, spans| ProofSummary {
+    let summary = |variant: &str, arms, claims, spans| ProofSummary {
         variant: variant.into(),
-        trials,
-        proven: trials,
+        arms,
+        proven: arms,
         claims,
         spans,
     };
@@ -544,24 +561,4 @@ fn proofs() -> Vec<ProofSummary> {
             ],
         ),
     ]
-}
-
-fn trials(loads: &[LoadFindings]) -> Vec<TrialLine> {
-    let mut trials = Vec::new();
-    for block in 1..=BLOCKS {
-        for variant in ["baseline", "agent", "baseline (again)"] {
-            for load in loads {
-                trials.push(TrialLine {
-                    index: trials.len() + 1,
-                    block,
-                    variant: variant.into(),
-                    load: load.name.clone(),
-                    invalid: None,
-                    steal: 0.0,
-                    calibration: 1.02,
-                });
-            }
-        }
-    }
-    trials
 }

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Load;
+use super::{Load, LoadModel};
 use crate::study::quantity::{Name, Rate};
 
 /// What a load is swept over; each combination is a cell, a load of its own called `LOAD-20x90` (rate or connections x replicas).
@@ -44,11 +44,16 @@ pub struct Combination {
 }
 
 impl Load {
-    /// The names under which it is borne: its own, or those of its cells.
+    /// The names under which it is borne: its own, those of its cells, or those of a curve's rates.
     pub fn names(&self, name: &Name) -> Vec<String> {
-        match &self.matrix {
-            None => vec![name.to_string()],
-            Some(matrix) => matrix.combinations().iter().map(|cell| cell.name(name)).collect(),
+        match (&self.matrix, &self.model) {
+            (Some(matrix), _) => {
+                matrix.combinations().iter().map(|cell| cell.name(name.as_str())).collect()
+            }
+            (None, LoadModel::Curve(curve)) => {
+                curve.percents().map(|percent| format!("{name}-{percent}")).collect()
+            }
+            (None, _) => vec![name.to_string()],
         }
     }
 }
@@ -91,11 +96,11 @@ fn axis<T>(values: impl Iterator<Item = T>) -> Vec<Option<T>> {
 
 impl Combination {
     /// `get-20x90-on-2`: rate (or connections) x replicas on nodes, without what is not swept.
-    pub fn name(&self, load: &Name) -> String {
+    pub fn name(&self, load: &str) -> String {
         let rate = self.rate.map(|rate| match rate {
             // Names have no dots.
             Rate::PerSecond(rate) => rate.to_string().replace('.', "-"),
-            Rate::OfKnee(share) => share.to_string(),
+            Rate::OfCapacity(share) => share.to_string(),
         });
         let connections = self.connections.map(|connections| connections.to_string());
         let replicas = self.replicas.as_ref().map(|(_, replicas)| replicas.to_string());

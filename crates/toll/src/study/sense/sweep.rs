@@ -62,7 +62,8 @@ fn matrices(study: &Study) -> impl Iterator<Item = &Matrix> {
 /// The names under which loads are borne, those of every profile included.
 pub(super) fn names_of_loads(study: &Study) -> Vec<Name> {
     let own = study.loads.iter().filter(|(_, load)| load.matrix.is_none());
-    let own = own.map(|(name, _)| name.clone());
+    let own = own.flat_map(|(name, load)| load.names(name));
+    let own = own.filter_map(|name| name.parse().ok());
     let mut names: Vec<Name> = Vec::new();
     for name in own.chain(cells(study).map(|(name, _)| name)) {
         if !names.contains(&name) {
@@ -91,7 +92,7 @@ fn cells(study: &Study) -> impl Iterator<Item = (Name, Combination)> {
     let all = own.chain(profiles.into_iter().flat_map(|changes| &changes.matrices));
     all.flat_map(|(load, matrix)| {
         let cells = matrix.combinations().into_iter();
-        cells.filter_map(|cell| Some((cell.name(load).parse().ok()?, cell)))
+        cells.filter_map(|cell| Some((cell.name(load.as_str()).parse().ok()?, cell)))
     })
 }
 
@@ -103,10 +104,10 @@ fn of_matrix(
 ) -> Vec<Nonsense> {
     let mut found: Vec<Nonsense> = nothing_swept(matrix, at).into_iter().collect();
     found.extend(rate_of_none(name, load, matrix, at));
-    found.extend(rates_of_knee(matrix, at));
+    found.extend(rates_of_capacity(matrix, at));
     found.extend(connections_of_none(name, load, matrix, at));
     found.extend(counts(&matrix.connections, MOST_CONNECTIONS, &at.child("connections")));
-    found.extend(knee_of_sizes(name, load, matrix, at));
+    found.extend(capacity_of_sizes(name, load, matrix, at));
     found.extend(services(study, matrix, at));
     let rates = matrix.rate.iter().map(Rate::to_string).collect();
     found.extend(twice(rates, &at.child("rate")));
@@ -148,31 +149,32 @@ fn connections_of_none(
     })
 }
 
-fn rates_of_knee(matrix: &Matrix, at: &Pointer) -> Vec<Nonsense> {
-    let of_knee = |(number, rate): (usize, &Rate)| {
+fn rates_of_capacity(matrix: &Matrix, at: &Pointer) -> Vec<Nonsense> {
+    let of_capacity = |(number, rate): (usize, &Rate)| {
         let problem = Problem::SweptShare { rate: rate.to_string() };
-        let share = matches!(rate, Rate::OfKnee(_));
+        let share = matches!(rate, Rate::OfCapacity(_));
         share.then(|| at_value(problem, at.child("rate").child(number)))
     };
-    matrix.rate.iter().enumerate().filter_map(of_knee).collect()
+    matrix.rate.iter().enumerate().filter_map(of_capacity).collect()
 }
 
-/// The knee is searched for at one size: shares of it would be other loads at each of the others.
-fn knee_of_sizes(name: &Name, load: &Load, matrix: &Matrix, at: &Pointer) -> Option<Nonsense> {
+/// The capacity is measured at one size: shares of it would be other loads at each of the others.
+fn capacity_of_sizes(name: &Name, load: &Load, matrix: &Matrix, at: &Pointer) -> Option<Nonsense> {
     let axis = if matrix.replicas.is_empty() { "nodes" } else { "replicas" };
     let sized = !matrix.replicas.is_empty() || !matrix.nodes.is_empty();
     let load_at = Pointer::to(&["loads", name.as_str()]);
-    let knee = match load.model {
+    let capacity = match load.model {
         LoadModel::Open(open) if matrix.rate.is_empty() => {
-            matches!(open.rate, Rate::OfKnee(_)).then(|| load_at.child("open").child("rate"))
+            matches!(open.rate, Rate::OfCapacity(_)).then(|| load_at.child("open").child("rate"))
         }
+        LoadModel::Curve(_) => Some(load_at.child("curve")),
         LoadModel::Vus(vus) => vus.scale.map(|_| load_at.child("vus").child("scale")),
         LoadModel::Open(_) | LoadModel::Closed(_) => None,
     };
-    let knee = knee.filter(|_| sized)?;
+    let capacity = capacity.filter(|_| sized)?;
     Some(Nonsense {
-        problem: Problem::KneeOfSizes { axis },
-        at: Place::Value(knee),
+        problem: Problem::CapacityOfSizes { axis },
+        at: Place::Value(capacity),
         also: vec![(Place::Key(at.child(axis)), Some("swept here"))],
     })
 }
@@ -211,8 +213,8 @@ fn counts(counts: &[u32], most: u32, at: &Pointer) -> Vec<Nonsense> {
     outside.chain(twice(counts.iter().map(u32::to_string).collect(), at)).collect()
 }
 
-/// Values that stand on an axis before: their cells would have one name.
-fn twice(values: Vec<String>, at: &Pointer) -> Vec<Nonsense> {
+/// Values that stand in a list before: cells of a sweep would have one name.
+pub(super) fn twice(values: Vec<String>, at: &Pointer) -> Vec<Nonsense> {
     let again = |(number, value): (usize, &String)| {
         let first = values[..number].iter().position(|earlier| earlier == value)?;
         Some(Nonsense {

@@ -4,6 +4,7 @@ use super::*;
 use crate::data_plane::collector::{Link, TraceGroup};
 use crate::data_plane::fixture::in_pods;
 use crate::deployment::{AgentKind, JavaAgent, Petclinic, PetclinicPart, Service};
+use crate::proof::Asked;
 
 const JAR: &str = "/cache/otel.jar";
 
@@ -55,10 +56,7 @@ impl Traced {
         };
         Self {
             deployment: Deployment { data_plane, ..petclinic() },
-            traffic: Traffic {
-                spans: [("gateway".to_owned(), 1), ("vets".to_owned(), 9)].into(),
-                ..TRAFFIC
-            },
+            traffic: Traffic { asked: vec![asked(REQUESTS, 9)], ..TRAFFIC },
             before: sight.clone(),
             after: sight,
             spans: Some(spans),
@@ -95,6 +93,13 @@ impl Traced {
         let proof = self.proof();
         proof.claims.iter().find(|c| c.claim == claim).expect("the claim is made").seen.clone()
     }
+}
+
+/// Requests that leave a span of the gateway and so many of the vets.
+fn asked(requests: u64, vets: u64) -> Asked {
+    let spans = [("gateway".to_owned(), 1), ("vets".to_owned(), vets)].into();
+    let path = format!("/vets?spans={vets}");
+    Asked { method: "GET".into(), path, requests, acknowledged: requests, spans }
 }
 
 /// `gateway:8080` hands to `vets:8081`; both leave their spans at `collector:4318`.
@@ -307,12 +312,68 @@ fn a_trace_of_another_service_fails() {
 #[test]
 fn without_a_number_of_spans_it_is_claimed_only_that_some_came() {
     let mut seen = Traced::by_an_agent();
-    seen.traffic.spans.clear();
+    seen.traffic.asked[0].spans.clear();
     let proof = seen.proof();
     assert!(proof.holds());
     assert_eq!((proof.claims[0].claim.as_str(), proof.spans), ("collector: spans came", None));
     assert!(proof.left_out[0].starts_with("how many spans each request leaves"));
     assert_eq!(seen.came(&[]).failed(), ["collector: spans came"]);
+}
+
+/// What a request of the second load leaves.
+const LARGER: Shape<'_> =
+    &[(None, "gateway", 1), (Some("gateway"), "vets", 1), (Some("vets"), "vets", 18)];
+
+/// Loads of [`RIGHT`] and of [`LARGER`], and the traces that came of both.
+fn two_loads(traces: &[(Shape<'_>, u64)]) -> Traced {
+    let mut seen = Traced::by_an_agent().came(traces);
+    // Not together: a load goes on after others.
+    seen.traffic.asked = vec![asked(400, 9), asked(300, 19), asked(300, 9)];
+    seen
+}
+
+#[test]
+fn loads_that_leave_different_spans_are_judged_by_their_sum_and_by_the_shapes_of_both() {
+    let seen = two_loads(&[(RIGHT, 700), (LARGER, 300)]);
+    let proof = seen.proof();
+    assert!(proof.holds(), "{}", listing(&proof));
+    assert_eq!(
+        proof.claims[0].claim,
+        "collector: every request left 10 or 20 spans: 1 of gateway, 9 or 19 of vets"
+    );
+    let links = "vets: its spans in a trace: 1 below gateway, 8 or 18 below vets";
+    assert_eq!(seen.seen_by(links), "in every trace");
+    let spans = proof.spans.unwrap();
+    let expected: Vec<u64> = spans.services.iter().map(|s| s.expected).collect();
+    assert_eq!((expected, spans.whole), (vec![1000, 700 * 9 + 300 * 19], 1000));
+}
+
+#[test]
+fn traces_of_one_load_that_look_like_those_of_another_are_not_whole() {
+    let seen = two_loads(&[(RIGHT, 720), (LARGER, 280)]);
+    assert_eq!(seen.failed(), [""; 0]);
+    assert_eq!(seen.seen_by(WHOLE), "980 of 1000");
+}
+
+#[test]
+fn more_large_traces_than_requests_of_the_large_load_fail_though_spans_are_missing_elsewhere() {
+    let part = &[(None, "gateway", 1), (Some("gateway"), "vets", 1), (Some("vets"), "vets", 4)];
+    let more = &[(None, "gateway", 1), (Some("gateway"), "vets", 1), (Some("vets"), "vets", 9)];
+    let seen = two_loads(&[(RIGHT, 400), (part, 290), (more, 10), (LARGER, 300)]);
+    let links = "vets: its spans in a trace: 1 below gateway, 8 or 18 below vets";
+    assert_eq!(seen.failed(), [links]);
+    assert_eq!(seen.seen_by(links), "10 traces have others");
+}
+
+#[test]
+fn if_one_load_does_not_say_its_spans_only_some_are_claimed() {
+    let mut seen = two_loads(&[(RIGHT, 700), (LARGER, 300)]);
+    seen.traffic.asked[1].spans.clear();
+    let proof = seen.proof();
+    assert_eq!((proof.claims[0].claim.as_str(), proof.spans), ("collector: spans came", None));
+    // Unless it sent nothing.
+    seen.traffic.asked[1].requests = 0;
+    assert!(seen.proof().spans.is_some());
 }
 
 #[test]
@@ -333,7 +394,7 @@ fn behind_an_envoy_gateway_the_first_traced_service_is_the_root() {
 #[test]
 fn behind_a_caller_that_leaves_no_spans_only_their_number_is_judged() {
     let mut seen = Traced::by_an_agent().came(&[(&[(None, "vets", 9)], REQUESTS)]);
-    seen.traffic.spans.remove("gateway");
+    seen.traffic.asked[0].spans.remove("gateway");
     let proof = seen.proof();
     assert!(proof.holds(), "{}", listing(&proof));
     let why = "whose children the spans are: vets is called by gateway, which leaves no spans";

@@ -144,8 +144,9 @@ fn traffic() -> Traffic {
         path: path.into(),
         requests,
         acknowledged: requests,
+        ..Asked::default()
     });
-    Traffic { requests: 1000, writes: 200, acknowledged: 200, asked: asked.into(), ..TRAFFIC }
+    Traffic { requests: 1000, writes: 200, acknowledged: 200, asked: asked.into() }
 }
 
 /// What `service` got after so many windows like the one.

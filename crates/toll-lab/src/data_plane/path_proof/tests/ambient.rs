@@ -158,8 +158,10 @@ fn counters(
     let mut node = ProxyCounters { hbone: hbone_into(callee), ..Default::default() };
     if callee == "server" {
         node.tunnels = tunnel_to(hop);
-        let plaintext = requests / 10;
-        node.hbone.insert("client".into(), HboneCounters { plaintext, ..Default::default() });
+        // Over connections that it made before the window.
+        let (plaintext, plaintext_bytes) = (4, requests * 40);
+        let load = HboneCounters { plaintext, plaintext_bytes, ..Default::default() };
+        node.hbone.insert("client".into(), load);
     }
     let mut counters =
         BTreeMap::from([("node-1".to_owned(), node.clone()), ("node-2".to_owned(), node)]);
@@ -390,11 +392,11 @@ fn a_gateway_that_does_not_go_by_way_of_the_waypoint_fails() {
 fn a_captured_entry_that_only_probes_reach_through_its_node_proxy_fails() {
     let mut seen = Seen::chain();
     for node in ["node-1", "node-2"] {
-        let probes = seen.before.counters[node].hbone_into("client").plaintext;
+        let probes = seen.before.counters[node].hbone_into("client").plaintext_bytes;
         assert!(probes > 0);
-        seen = seen.into(node, "client", |hbone| hbone.plaintext = probes);
+        seen = seen.into(node, "client", |hbone| hbone.plaintext_bytes = probes);
     }
-    assert_eq!(seen.failed(), ["client: the load's connections came through its node proxy"]);
+    assert_eq!(seen.failed(), ["client: enough bytes for every request through its node proxy"]);
 }
 
 #[test]

@@ -9,13 +9,8 @@ use crate::proof::{Direction, Traversal};
 /// Pool connections of `name`.
 const POOL: u64 = 16;
 
-const WRITING: Traffic = Traffic {
-    asked: vec![],
-    requests: REQUESTS,
-    writes: 400,
-    acknowledged: 399,
-    spans: BTreeMap::new(),
-};
+const WRITING: Traffic =
+    Traffic { asked: vec![], requests: REQUESTS, writes: 400, acknowledged: 399 };
 
 /// What `customer()` shows when all is well.
 struct Graph {

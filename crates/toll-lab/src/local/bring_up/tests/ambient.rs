@@ -138,6 +138,7 @@ impl Up {
                 wrong_identity: sum.wrong_identity + of_node.wrong_identity,
                 no_certificate: sum.no_certificate + of_node.no_certificate,
                 plaintext: sum.plaintext + of_node.plaintext,
+                plaintext_bytes: sum.plaintext_bytes + of_node.plaintext_bytes,
             }
         })
     }
@@ -318,7 +319,9 @@ fn a_permissive_pod_answers_plaintext_and_counts_it_apart() {
     let before = up.hbone_into("server");
     assert_eq!(up.ask(up.pod("server")), ANSWERED);
     let after = up.hbone_into("server");
-    assert_eq!(after, HboneCounters { plaintext: before.plaintext + 1, ..before });
+    let HboneCounters { plaintext_bytes, .. } = after;
+    assert!(plaintext_bytes > before.plaintext_bytes + 9, "{after:?}");
+    assert_eq!(after, HboneCounters { plaintext: before.plaintext + 1, plaintext_bytes, ..before });
 }
 
 #[test]

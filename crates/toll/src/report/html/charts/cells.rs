@@ -34,7 +34,7 @@ pub(in crate::report::html) fn cells(
     let chart = Chart {
         id: format!("cells-{}", slug(title)),
         title: format!("By cell: {title}"),
-        note: format!("{}: a dot a variant, bar its interval over the blocks", scale.unit()),
+        note: format!("{}: a dot a variant, bar its interval over the rounds", scale.unit()),
         describes: rows.iter().map(|r| r.describes(scale)).collect::<Vec<_>>().join(" "),
         height: height + AXIS_HEIGHT,
         marks: marks(&rows, &axis, scale, height),

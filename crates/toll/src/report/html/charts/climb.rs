@@ -61,7 +61,7 @@ impl Shows {
         let chart = Chart {
             id: stairs.id(self.id),
             title: stairs.title(self.title),
-            note: format!("{}; band the interval over the blocks", plot.scale.unit()),
+            note: format!("{}; band the interval over the rounds", plot.scale.unit()),
             describes: lines.iter().map(|line| plot.describes(line)).collect::<Vec<_>>().join(" "),
             height: HEIGHT,
             marks: plot.marks(&lines, palette),

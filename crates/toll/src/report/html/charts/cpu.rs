@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use super::frame::{Axis, Chart, WIDTH, above, columns, px, slug};
+use super::frame::{Axis, Chart, WIDTH, columns, px, short, slug};
 use crate::analysis::findings::{LoadFindings, Metric, VariantLoad};
 use crate::report::content::value_of;
 use crate::report::figures::{Quantity, Scale};
@@ -11,10 +11,12 @@ use crate::report::html::palette::Palette;
 use crate::report::parts::{self, Part, is_counted, is_data_plane};
 use crate::report::sweep::cell_name;
 
-const ROW_HEIGHT: f64 = 62.0;
-const BAR_HEIGHT: f64 = 26.0;
-const AXIS_HEIGHT: f64 = 26.0;
-const MARGIN: f64 = 14.0;
+/// Names stand left of the bars, sums right of them.
+const LEFT: f64 = 96.0;
+const RIGHT: f64 = WIDTH - 72.0;
+/// Of many bars each is lower, so that they are seen at a glance.
+const FEW_BARS: usize = 3;
+const AXIS_HEIGHT: f64 = 24.0;
 /// A segment narrower than this has no room for its figure.
 const NARROWEST_LABELLED: f64 = 38.0;
 
@@ -24,8 +26,8 @@ pub(in crate::report::html) fn cpu(load: &LoadFindings, palette: &Palette) -> Op
     let bars = load.variants.iter().map(|v| bar(v, by_role, palette)).collect();
     let drawing = Drawing {
         id: format!("cpu-{}", slug(&load.name)),
-        title: format!("CPU per request, {}", load.name),
-        note: "by component",
+        title: format!("Who pays, {}", load.name),
+        note: if by_role { "by role" } else { "by component" },
     };
     drawing.of(bars)
 }
@@ -87,17 +89,18 @@ impl Drawing {
             .flat_map(|b| &b.segments)
             .map(|s| s.us)
             .fold(0.0, f64::max)]);
-        let height = ROW_HEIGHT * bars.len() as f64;
-        let axis = Axis::linear(0.0, scale.in_unit(widest) * 1.02, MARGIN, WIDTH - MARGIN);
+        let row_height = if bars.len() > FEW_BARS { 25.0 } else { 40.0 };
+        let height = row_height * bars.len() as f64;
+        let axis = Axis::linear(0.0, scale.in_unit(widest), LEFT, RIGHT);
         let chart = Chart {
             id: self.id,
             title: self.title,
-            note: format!("{} per completed request, {}", scale.unit(), self.note),
+            note: format!("CPU per request, {}, {}", scale.unit(), self.note),
             describes: bars.iter().map(|b| b.describes(scale)).collect::<Vec<_>>().join(" "),
             height: height + AXIS_HEIGHT,
             marks: html! {
-                (columns(&axis, 5, 0.0, height))
-                @for (i, bar) in bars.iter().enumerate() { (bar.marks(&axis, scale, ROW_HEIGHT * i as f64)) }
+                (columns(&axis, 4, 0.0, height))
+                @for (i, bar) in bars.iter().enumerate() { (bar.marks(&axis, scale, row_height * i as f64, row_height)) }
             },
             legend: legend(&bars),
         };
@@ -170,20 +173,22 @@ impl Bar {
         format!("{}: {}.", self.name, parts.join(", "))
     }
 
-    fn marks(&self, axis: &Axis, scale: Scale, top: f64) -> Markup {
+    fn marks(&self, axis: &Axis, scale: Scale, top: f64, row_height: f64) -> Markup {
         let nothing = if self.segments.is_empty() { "0" } else { "" };
         let figure = self.total.map_or_else(|| nothing.into(), |t| scale.with_unit(t));
+        let middle = top + row_height / 2.0 + 4.5;
+        let end = axis.at(scale.in_unit(self.length()));
         html! {
-            text.name x=(px(MARGIN)) y=(px(top + 18.0)) { (above(&self.name)) }
-            text.figure x=(px(WIDTH - MARGIN)) y=(px(top + 18.0)) text-anchor="end" { (figure) }
+            text.name x=(px(LEFT - 7.0)) y=(px(middle)) text-anchor="end" { (short(&self.name)) }
+            text.figure x=(px(end + 7.0)) y=(px(middle)) { (figure) }
             @for (segment, from) in self.segments.iter().zip(self.starts()) {
                 @let x = axis.at(scale.in_unit(from));
                 @let width = axis.at(scale.in_unit(from + segment.us)) - x;
                 g {
                     title { (format!("{}, {}: {}", self.name, segment.name, scale.with_unit(segment.us))) }
-                    rect class=(format!("segment {}", segment.class)) x=(px(x)) y=(px(top + 26.0)) width=(px(width)) height=(px(BAR_HEIGHT)) {}
+                    rect class=(format!("segment {}", segment.class)) x=(px(x)) y=(px(top + 3.0)) width=(px(width)) height=(px(row_height - 6.0)) {}
                     @if width >= NARROWEST_LABELLED {
-                        text class=(format!("inside {}", segment.class)) x=(px(x + width / 2.0)) y=(px(top + 43.5)) text-anchor="middle" { (scale.plain(segment.us)) }
+                        text class=(format!("inside {}", segment.class)) x=(px(x + width / 2.0)) y=(px(middle)) text-anchor="middle" { (scale.plain(segment.us)) }
                     }
                 }
             }

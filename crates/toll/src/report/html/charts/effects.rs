@@ -1,21 +1,21 @@
-//! What each variant changed, in percent of the baseline: difference, its interval, and the noise floor behind it.
+//! What each variant changed, in percent of the baseline: a dot with its interval.
 
 use maud::{Markup, html};
 
-use super::frame::{Axis, Chart, WIDTH, columns, px, short, slug};
-use crate::analysis::findings::{Effect, LoadFindings, Metric, Verdict};
+use super::frame::{Axis, Chart, WIDTH, columns, path, px, short, slug};
+use crate::analysis::findings::{Effect, LoadFindings, Metric};
 use crate::report::figures::Scale;
 use crate::report::html::palette::Palette;
-use crate::report::wording::{difference_scale, ends, measured_scale, metric_title, verdict};
+use crate::report::table::Tone;
+use crate::report::wording::{difference_scale, ends, measured_scale, metric_title, tone};
 
 const LEFT: f64 = 126.0;
 const RIGHT: f64 = WIDTH - 92.0;
 const TITLE_HEIGHT: f64 = 26.0;
 const ROW_HEIGHT: f64 = 24.0;
 const AXIS_HEIGHT: f64 = 28.0;
-/// Intervals and floors that reach further than so many times the largest change, or the usual reach, would hide the
-/// others: they are cut.
-const MOST: f64 = 2.5;
+/// Intervals that reach further than so many times the largest change would hide the others: they are cut.
+const MOST: f64 = 2.0;
 
 /// The chart for `metrics`; none without an effect.
 pub(in crate::report::html) fn effects(
@@ -31,10 +31,9 @@ pub(in crate::report::html) fn effects(
     let all = || groups.iter().flat_map(|(_, rows)| rows);
     all().next()?;
     let height: f64 = groups.iter().map(group_height).sum();
-    let reach = all().flat_map(|r| [r.low, r.high, r.at, r.floor, -r.floor]);
+    let reach = all().flat_map(|r| [r.low, r.high, r.at]);
     let reach = reach.fold((0.0_f64, 0.0_f64), |(l, h), v| (l.min(v), h.max(v)));
-    let largest = all().map(|r| r.at.abs()).fold(0.0, f64::max);
-    let furthest = toll_stats::median(&reaches(&groups)).unwrap_or_default().max(largest) * MOST;
+    let furthest = all().map(|r| r.at.abs()).fold(1.0, f64::max) * MOST;
     let (low, high) = (reach.0.max(-furthest), reach.1.min(furthest));
     let pad = (high - low).max(1.0) * 0.04;
     let axis = Axis::linear(low - pad, high + pad, LEFT, RIGHT);
@@ -42,8 +41,8 @@ pub(in crate::report::html) fn effects(
         id: format!("effects-{}", slug(&load.name)),
         title: format!("What changed, {}", load.name),
         note: format!(
-            "% of the baseline: dot the change (hollow where none is shown), bar its interval, grey the noise floor{}",
-            if (low, high) == reach { "" } else { "; what reaches further is cut" }
+            "% of the baseline: dot the change (hollow where it cannot be told), bar its interval{}",
+            if (low, high) == reach { "" } else { "; an arrow where it reaches further" }
         ),
         describes: all().map(|r| format!("{}.", r.says)).collect::<Vec<_>>().join(" "),
         height: height + AXIS_HEIGHT,
@@ -51,13 +50,6 @@ pub(in crate::report::html) fn effects(
         legend: vec![],
     };
     Some(chart.render())
-}
-
-/// How far each metric's effects, intervals and floors reach.
-fn reaches(groups: &[(Metric, Vec<Row>)]) -> Vec<f64> {
-    let of_row =
-        |r: &Row| [r.at, r.low, r.high, r.floor].map(f64::abs).into_iter().fold(0.0, f64::max);
-    groups.iter().map(|(_, rows)| rows.iter().map(of_row).fold(0.0, f64::max)).collect()
 }
 
 /// One effect in percent of the baseline.
@@ -68,7 +60,6 @@ struct Row {
     low: f64,
     high: f64,
     is_clear: bool,
-    floor: f64,
     figure: String,
     says: String,
 }
@@ -86,7 +77,6 @@ fn row(effect: &Effect, scale: Scale, palette: &Palette) -> Row {
     let at = effect.difference.value;
     let (low, high) = ends(effect.difference).unwrap_or((at, at));
     let figure = format!("{}\u{a0}{}", scale.signed(at), short_unit(scale.unit()));
-    let said = verdict(effect, scale).text;
     let range = format!("{} to {}", scale.signed(low), scale.signed(high));
     let name = metric_title(effect.metric);
     Row {
@@ -95,9 +85,8 @@ fn row(effect: &Effect, scale: Scale, palette: &Palette) -> Row {
         at: percent(at),
         low: percent(low),
         high: percent(high),
-        is_clear: effect.verdict == Verdict::Difference,
-        floor: effect.noise_floor.filter(|f| f.is_finite()).map_or(0.0, |f| percent(f.abs())),
-        says: format!("{}, {name}: {figure} ({range}), {said}", effect.variant),
+        is_clear: !matches!(tone(effect), Tone::Unknown | Tone::Same),
+        says: format!("{}, {name}: {figure} ({range})", effect.variant),
         figure,
     }
 }
@@ -134,17 +123,16 @@ fn group_height((_, rows): &(Metric, Vec<Row>)) -> f64 {
 }
 
 fn row_marks(row: &Row, axis: &Axis, y: f64) -> Markup {
-    let within = |end: f64| axis.at(end).clamp(LEFT, RIGHT);
-    let (floor, ends) = ([-row.floor, row.floor].map(within), [row.low, row.high].map(within));
-    let half = ROW_HEIGHT / 2.0 - 2.0;
+    let ends = [row.low, row.high].map(|end| axis.at(end));
+    // A point of the axis that a value beyond it is placed at.
+    let is_cut = |end: f64| !axis.holds(end);
     html! {
         g class=(row.class) {
             title { (row.says) }
-            @if row.floor > 0.0 {
-                rect.floor x=(px(floor[0])) y=(px(y - half)) width=(px(floor[1] - floor[0])) height=(px(half * 2.0)) {}
-            }
             text.name x="10" y=(px(y + 4.5)) { (short(&row.name)) }
             line.interval x1=(px(ends[0])) x2=(px(ends[1])) y1=(px(y)) y2=(px(y)) {}
+            @if is_cut(row.low) { path.arrow d=(path([(LEFT - 6.0, y), (LEFT + 2.0, y - 5.0), (LEFT + 2.0, y + 5.0)]) + "Z") {} }
+            @if is_cut(row.high) { path.arrow d=(path([(RIGHT + 6.0, y), (RIGHT - 2.0, y - 5.0), (RIGHT - 2.0, y + 5.0)]) + "Z") {} }
             circle class=(if row.is_clear { "dot" } else { "dot hollow" }) cx=(px(axis.at(row.at))) cy=(px(y)) r="4.5" {}
             text.figure x=(px(WIDTH)) y=(px(y + 4.5)) text-anchor="end" { (row.figure) }
         }

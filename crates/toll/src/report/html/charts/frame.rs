@@ -8,7 +8,6 @@ use crate::report::figures::tick;
 pub(super) const WIDTH: f64 = 480.0;
 /// Letters that fit beside a row or a line.
 const LABEL_LETTERS: usize = 13;
-const LETTERS_ABOVE: usize = 34;
 const LINE_HEIGHT: f64 = 15.0;
 
 /// A drawing with what is said around it.
@@ -83,6 +82,11 @@ impl Axis {
             (value - self.low) / (self.high - self.low)
         };
         self.from + part * (self.to - self.from)
+    }
+
+    /// Whether `value` lies on the axis.
+    pub(super) fn holds(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
     }
 
     /// Round values along the axis with their labels.
@@ -163,11 +167,6 @@ pub(super) fn path(points: impl IntoIterator<Item = (f64, f64)>) -> String {
 /// `name`, cut to what fits beside a row.
 pub(super) fn short(name: &str) -> String {
     cut(name, LABEL_LETTERS)
-}
-
-/// `name`, cut to what fits above a bar and leaves room for its figure.
-pub(super) fn above(name: &str) -> String {
-    cut(name, LETTERS_ABOVE)
 }
 
 fn cut(name: &str, letters: usize) -> String {

@@ -83,7 +83,7 @@ impl Plot {
                 g class=(palette.variant(&line.variant)) {
                     title { (line.variant) }
                     path.line d=(path(points(line).map(place))) {}
-                    @for (x, y) in points(line).map(place) { circle.block cx=(px(x)) cy=(px(y)) r="3" {} }
+                    @for (x, y) in points(line).map(place) { circle.point cx=(px(x)) cy=(px(y)) r="3" {} }
                 }
             }
         }

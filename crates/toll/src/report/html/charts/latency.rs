@@ -1,4 +1,4 @@
-//! Latency by percentile, one line a variant, with a band from the lowest to the highest block.
+//! Latency by percentile, one line a variant, with a band from the lowest to the highest round.
 
 use maud::{Markup, html};
 
@@ -10,8 +10,8 @@ use crate::report::html::palette::Palette;
 const LEFT: f64 = 46.0;
 const RIGHT: f64 = WIDTH - 118.0;
 const TOP: f64 = 12.0;
-const BOTTOM: f64 = 250.0;
-const HEIGHT: f64 = 276.0;
+const BOTTOM: f64 = 208.0;
+const HEIGHT: f64 = 232.0;
 /// A span of more than this factor between lowest and highest needs a logarithmic axis.
 const LINEAR_SPAN: f64 = 15.0;
 /// Beyond this the tail is one request.
@@ -40,7 +40,7 @@ pub(in crate::report::html) fn latency(load: &LoadFindings, palette: &Palette) -
     let chart = Chart {
         id: format!("latency-{}", super::frame::slug(&load.name)),
         title: format!("Latency by percentile, {}", load.name),
-        note: format!("{unit} ({growth}) by percentile of requests; the band spans the blocks"),
+        note: format!("{unit} ({growth}) by percentile of requests; the band spans the rounds"),
         describes: describes(&lines, scale),
         height: HEIGHT,
         marks: plot.marks(&lines),
@@ -139,7 +139,7 @@ impl Plot {
             [point.merged_us, point.low_us, point.high_us].map(|us| self.scale.with_unit(us));
         html! {
             circle class=(format!("dot {}", line.class)) cx=(px(x)) cy=(px(y)) r="3.5" {
-                title { (format!("{}, p{}: {at} (blocks {low} to {high})", line.name, percentile(point.quantile))) }
+                title { (format!("{}, p{}: {at} (rounds {low} to {high})", line.name, percentile(point.quantile))) }
             }
         }
     }

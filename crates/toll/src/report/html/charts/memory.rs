@@ -22,7 +22,7 @@ pub(in crate::report::html) fn memory(load: &LoadFindings, palette: &Palette) ->
     let stacks: Vec<Stack> =
         load.variants.iter().filter_map(|v| Stack::of(v, by_role, palette)).collect();
     let highest = stacks.iter().map(Stack::highest).fold(0.0, f64::max);
-    let scale = Scale::of(Quantity::Bytes, [highest]);
+    let scale = Scale::of(Quantity::BinaryBytes, [highest]);
     let (first, last) = stacks.iter().fold((f64::MAX, f64::MIN), |(f, l), s| {
         (f.min(s.instants[0]), l.max(s.instants[INSTANTS]))
     });

@@ -1,5 +1,6 @@
 //! Charts as inline SVG. Each takes findings and a palette and gives a figure, or nothing when there is nothing to draw.
 
+mod by_rate;
 mod cells;
 mod climb;
 mod cpu;
@@ -13,8 +14,8 @@ mod scaling;
 mod service_times;
 mod settled;
 mod spans;
-mod throughput;
 
+pub(super) use by_rate::{cpu_by_rate, latency_by_rate};
 pub(super) use cells::cells;
 pub(super) use climb::{data_plane_by_clients, throughput_by_clients};
 pub(super) use cpu::{application, cpu, data_plane};
@@ -27,4 +28,3 @@ pub(super) use scaling::scaling;
 pub(super) use service_times::service_times;
 pub(super) use settled::settled;
 pub(super) use spans::spans;
-pub(super) use throughput::throughput;

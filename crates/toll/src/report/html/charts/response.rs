@@ -47,7 +47,7 @@ pub(in crate::report::html) fn response(stairs: &Stairs<'_>, palette: &Palette) 
         id: stairs.id("response-times"),
         title: stairs.title(format!("Response times with {}", several_clients(clients))),
         note: format!(
-            "{}; bar the figure of all blocks, line its interval{}",
+            "{}; bar the figure of all rounds, line its interval{}",
             scale.unit(),
             if is_cut { ", cut where it reaches further" } else { "" }
         ),

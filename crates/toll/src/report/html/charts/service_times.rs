@@ -72,7 +72,7 @@ impl Plot {
             id: format!("service-times-{}", slug(&(index + 1).to_string())),
             title: format!("Median service time by rate{size}"),
             note: format!(
-                "{} by requests a second (logarithmic); bar the interval over the blocks",
+                "{} by requests a second (logarithmic); bar the interval over the rounds",
                 self.scale.unit()
             ),
             describes: drawn.iter().map(|c| self.describes(c)).collect::<Vec<_>>().join(" "),

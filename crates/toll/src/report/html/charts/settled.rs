@@ -70,7 +70,7 @@ impl Drawing {
                 @for variant in settled {
                     @for run in variant.runs.iter().filter(|run| self.points(run).count() > 1) {
                         path class=(format!("faint {}", palette.variant(&variant.variant))) d=(path(self.points(run).map(place))) {
-                            title { (format!("{}, before trial {}", variant.variant, run.trial)) }
+                            title { (format!("{}, round {}", variant.variant, run.round)) }
                         }
                     }
                 }

@@ -6,9 +6,9 @@ use maud::{Markup, html};
 use super::frame::{Axis, Chart, WIDTH, columns, path, px, rows, slug};
 use crate::analysis::findings::{Estimate, Findings, SpanCosts, SpanPoint};
 use crate::report::content::in_first_order;
-use crate::report::figures::{Quantity, Scale};
+use crate::report::figures::Scale;
 use crate::report::html::palette::Palette;
-use crate::report::spans::{WHOLE, floor, of_whom, scale};
+use crate::report::spans::{WHOLE, of_whom, price, scale};
 use crate::report::wording::{ends, interval};
 
 const LEFT: f64 = 54.0;
@@ -95,7 +95,7 @@ impl Plot {
             marks: self.marks(lines, palette),
             legend: lines
                 .iter()
-                .map(|l| (palette.variant(&l.variant), format!("{}: {}", l.variant, slope(l))))
+                .map(|l| (palette.variant(&l.variant), format!("{}: {}", l.variant, price(l))))
                 .collect(),
         };
         chart.render()
@@ -148,18 +148,7 @@ impl Plot {
         let point = |p: &SpanPoint| format!("{} spans {}", p.spans, self.figure(p.effect_us));
         let points: Vec<String> = points(costs).map(point).collect();
         let each = self.figure(costs.per_request_us);
-        let (variant, slope) = (&costs.variant, slope(costs));
-        format!("{variant}: {slope}; whatever its spans {each}; {}.", points.join(", "))
+        let (variant, price) = (&costs.variant, price(costs));
+        format!("{variant}: {price}; whatever its spans {each}; {}.", points.join(", "))
     }
-}
-
-/// `14.2 µs a span (12.9 to 15.6)`, or that it cannot be told.
-fn slope(costs: &SpanCosts) -> String {
-    let each = costs.per_span_us;
-    let scale = Scale::of(Quantity::CpuTime, [each.value]);
-    if costs.is_told() {
-        return format!("{} a span ({})", scale.with_unit(each.value), interval(scale, each));
-    }
-    let (interval, unit) = (interval(scale, each), scale.unit());
-    format!("what a span costs cannot be told ({interval}\u{a0}{unit}; {})", floor(costs, scale))
 }

@@ -1,0 +1,120 @@
+//! The instrument tried on itself: plans rounds of equal arms and rounds with planted effects, and turns what they
+//! brought into a page with pass marks.
+//!
+//! Equal arms must not be told apart more often than toll says it errs, and effects of known size must be found as
+//! often, and as large, as it says. What runs is an ordinary plan in an ordinary run's directory, one for each part.
+
+mod chance;
+mod design;
+mod equal;
+mod figures;
+mod loop_cost;
+mod marks;
+mod observed;
+mod order;
+mod page;
+mod planted;
+mod subsets;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Plan;
+use crate::store::RunRecord;
+
+pub use design::{SHARE_OF_EQUAL, Unfit};
+use equal::Equal;
+use marks::Mark;
+use order::Order;
+pub use page::{html, terminal};
+use planted::Found;
+pub use planted::Plant;
+
+/// Version of `calibration.json`.
+pub const FORMAT: u32 = 1;
+/// Its name, in the directory of the run of equal arms.
+pub const FILE: &str = "calibration.json";
+/// Directory of the run with planted effects, in the same.
+pub const PLANTED: &str = "planted";
+
+/// What a calibration found: `calibration.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Version of this format.
+    pub version: u32,
+    /// The study that it was tried on.
+    pub study: String,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// What was demanded, and how it was met.
+    pub marks: Vec<Mark>,
+    /// What studies of equal arms said; absent below two rounds.
+    pub equal: Option<Equal>,
+    /// What the order of slices did to equal arms.
+    pub order: Vec<Order>,
+    /// Rounds with planted effects in which no arm broke.
+    pub planted_rounds: usize,
+    /// What was planted.
+    pub plants: Vec<Plant>,
+    /// What was found of it.
+    pub planted: Vec<Found>,
+}
+
+/// The rounds of equal arms, for so many seconds.
+///
+/// # Errors
+/// [`Unfit`].
+pub fn equal_arms(plan: &Plan, for_s: f64) -> Result<Plan, Unfit> {
+    design::equal(plan, for_s)
+}
+
+/// The rounds with planted effects, for so many seconds, and what is planted: as large as what the equal arms showed
+/// that a report finds. Measures for about a second what computing costs on these `cores`.
+///
+/// # Errors
+/// [`Unfit`].
+pub fn planted_effects(
+    plan: &Plan,
+    run: &RunRecord,
+    for_s: f64,
+    cores: usize,
+) -> Result<Option<(Plan, Vec<Plant>)>, Unfit> {
+    let Some(equal) = Equal::of(&observed::rounds(run), plan.bound, plan.seed) else {
+        return Ok(None);
+    };
+    let mut plants = planted::plants(&equal, loop_cost::measure(cores));
+    let capacity_per_s = run.lowest_capacity().map(|lowest| lowest.per_s);
+    let rate_per_s = run.plan.loads.first().and_then(|load| load.rate_per_s(capacity_per_s));
+    let plan = design::planted(plan, &mut plants, rate_per_s, for_s)?;
+    Ok(Some((plan, plants)))
+}
+
+/// What it found, for programs.
+pub fn json(calibration: &Calibration) -> String {
+    serde_json::to_string_pretty(calibration).expect("numbers, texts and lists") + "\n"
+}
+
+/// What the parts that were measured say.
+pub fn calibration(equal: &RunRecord, planted: Option<(&RunRecord, Vec<Plant>)>) -> Calibration {
+    let plan = &equal.plan;
+    let rounds = observed::rounds(equal);
+    let (planted_rounds, plants) = match planted {
+        Some((run, plants)) => (observed::rounds(run), plants),
+        None => (vec![], vec![]),
+    };
+    let mut calibration = Calibration {
+        version: FORMAT,
+        study: plan.study.clone(),
+        seed: plan.seed,
+        marks: vec![],
+        equal: Equal::of(&rounds, plan.bound, plan.seed),
+        order: order::of(&rounds),
+        planted_rounds: planted_rounds.len(),
+        planted: planted::found(&planted_rounds, &plants, plan.bound, plan.seed),
+        plants,
+    };
+    calibration.marks = marks::of(&calibration);
+    calibration
+}

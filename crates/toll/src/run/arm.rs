@@ -1,0 +1,130 @@
+//! An arm as it stands in a round: its environment, the load engine in it, and what is known of it so far.
+
+use toll_lab::{Environment, LabError, LoadEngine, Traffic};
+
+use super::load::{Stopped, add, traffic};
+use super::{RunError, Session};
+use crate::event::{RunEvent, Stage};
+use crate::plan::{Arm, PlannedLoad};
+use crate::store::{ArmDir, ArmFile, RoundDir};
+use toll_load::LoadReport;
+
+/// An arm that stands.
+#[derive(Debug)]
+pub struct Stand {
+    /// Which one.
+    pub arm: Arm,
+    /// Where its deployment runs.
+    pub environment: Environment,
+    /// Carries all its loads, so that connections stay open between slices.
+    pub engine: LoadEngine,
+    /// Where what it shows is kept.
+    pub dir: ArmDir,
+    /// How it came up and what became of it.
+    pub file: ArmFile,
+    /// What was sent to it since its proof was opened.
+    pub sent: Traffic,
+}
+
+impl Stand {
+    /// Brings an arm up at one of the plan's sizes.
+    pub fn up(
+        session: &mut Session<'_>,
+        round: &RoundDir,
+        arm: &Arm,
+        size: usize,
+    ) -> Result<Self, Stopped> {
+        session.stage(Stage::BringUp, Some(arm.label()))?;
+        let dir = round.arm(arm, size)?;
+        let deployment =
+            session.plan.deployment_at(arm, size).expect("only variants that run have arms");
+        let mut environment = session.lab.up(&deployment, &dir.logs())?;
+        let engine = environment.start_engine()?;
+        let (file, sent) = (ArmFile::default(), Traffic::default());
+        Ok(Self { arm: arm.clone(), environment, engine, dir, file, sent })
+    }
+
+    /// Whether what it shows may still count.
+    pub fn is_sound(&self) -> bool {
+        self.file.invalid.is_empty()
+    }
+
+    /// None of its slices counts, for this reason.
+    pub fn break_off(&mut self, session: &mut Session<'_>, reason: String) -> Result<(), RunError> {
+        let event = RunEvent::ArmInvalid { arm: self.arm.label(), reason: reason.clone() };
+        self.file.invalid.push(reason);
+        session.emit(&event)
+    }
+
+    /// Breaks it off where something of its own broke; hands on all else.
+    pub fn unless_broken<T>(
+        &mut self,
+        session: &mut Session<'_>,
+        outcome: Result<T, Stopped>,
+    ) -> Result<Option<T>, Stopped> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(Stopped::Broken(reason)) => {
+                self.break_off(session, reason)?;
+                Ok(None)
+            }
+            Err(stopped) => Err(stopped),
+        }
+    }
+
+    /// Probes the path and reads the data plane's counters.
+    pub fn open_proof(&mut self) -> Result<(), Stopped> {
+        self.sent = Traffic::default();
+        self.environment.open_proof().map_err(|error| self.broken_path(error))
+    }
+
+    /// What a slice sent is part of what the proof must find.
+    pub fn note_sent(&mut self, load: &PlannedLoad, report: &LoadReport) {
+        add(&mut self.sent, traffic(load, report));
+    }
+
+    /// Judges and stores whether all that was sent took the path of the variant.
+    pub fn close_proof(&mut self, session: &mut Session<'_>) -> Result<(), Stopped> {
+        let sent = std::mem::take(&mut self.sent);
+        let closed = self.environment.close_proof(sent);
+        let closed = closed.map_err(|error| self.broken_path(error));
+        let Some(proof) = self.unless_broken(session, closed)? else { return Ok(()) };
+        self.dir.write_proof(&proof)?;
+        for claim in proof.claims.iter().filter(|claim| !claim.holds) {
+            self.break_off(
+                session,
+                format!(
+                    "path not proven: {}: expected {}, saw {}",
+                    claim.claim, claim.expected, claim.seen
+                ),
+            )?;
+        }
+        if proof.claims.is_empty() {
+            self.break_off(session, "path not proven: no claim was made".into())?;
+        }
+        Ok(())
+    }
+
+    /// A path that cannot be proven costs the arm its round, not the run: services that broke under load may not
+    /// answer a probe, and the next round is a fresh start.
+    fn broken_path(&mut self, error: LabError) -> Stopped {
+        match error {
+            LabError::Interrupted => Stopped::Interrupted,
+            error => Stopped::Broken(match self.environment.crashed() {
+                Some(crash) => crash.to_string(),
+                None => format!("path not proven: {error}"),
+            }),
+        }
+    }
+
+    /// Ends its engine and takes it down; then stores how it fared.
+    ///
+    /// # Errors
+    /// When something of it is left, or the run's directory cannot be written.
+    pub fn down(self) -> Result<(), RunError> {
+        let Self { mut engine, environment, dir, file, .. } = self;
+        engine.kill();
+        environment.down()?;
+        Ok(dir.finish(&file)?)
+    }
+}

@@ -1,0 +1,119 @@
+//! One slice: an arm under a load for a short time, its counters read before the first request is sent and after the last
+//! is answered and agents have exported its spans, so that no request's cost falls outside.
+
+use toll_lab::Sample;
+use toll_load::{Check, LoadReport};
+
+use super::arm::Stand;
+use super::load::{Stopped, drive, throughput};
+use super::{Session, seeds};
+use crate::event::RunEvent;
+use crate::plan::{PlannedLoad, PlannedSlice, SliceOf};
+use crate::store::SliceRecord;
+
+/// The slices of a round at one size, of the arms that stand, in the plan's order.
+pub fn all(
+    session: &mut Session<'_>,
+    arms: &mut [Stand],
+    (round, size): (usize, usize),
+) -> Result<(), Stopped> {
+    let capacity_per_s = session.capacity_per_s()?;
+    let slices = session.plan.slices(round, size);
+    for planned in &slices {
+        let Some(stand) = arms.iter_mut().find(|stand| stand.arm == planned.arm) else { continue };
+        if !stand.is_sound() {
+            continue;
+        }
+        let load = session.plan.load(&planned.load).expect("a slice is of one of the plan's loads");
+        let seed = seeds::of_slice(session.plan, round, planned);
+        let of = SliceOf { capacity_per_s, guard_s: session.plan.guard_of(round), seed };
+        let measured = one(session, stand, planned, load, &of);
+        let measured = stand.unless_broken(session, measured)?;
+        if let Some(slice) = measured {
+            tell(session, planned, &slice, slices.len())?;
+        }
+    }
+    Ok(())
+}
+
+fn one(
+    session: &mut Session<'_>,
+    stand: &mut Stand,
+    planned: &PlannedSlice,
+    load: &PlannedLoad,
+    of: &SliceOf,
+) -> Result<SliceRecord, Stopped> {
+    let plan = load
+        .engine_plan(&stand.environment.entry_url(), of)
+        .ok_or_else(|| Stopped::Broken("the capacity that it refers to is not known".into()))?;
+    let mut samples = vec![begin(stand)];
+    let report = drive(stand, &plan, session.interrupt, &mut |environment| {
+        samples.push(environment.sample_in_passing());
+    })?;
+    session.wait(session.plan.exports_after_s())?;
+    let closing = end(stand, &samples[0]);
+    samples.push(closing);
+    stand.note_sent(load, &report);
+    let slice = SliceRecord {
+        load: load.name.clone(),
+        cycle: planned.cycle,
+        place: planned.place,
+        rate_per_s: load.rate_per_s(of.capacity_per_s),
+        users: load.users(of.capacity_per_s),
+        invalid: why_invalid(load, &report),
+        report,
+        samples,
+    };
+    stand.dir.add_slice(&slice)?;
+    Ok(slice)
+}
+
+/// What pods tell of themselves is asked before the counters, and at the end after them: answering it costs the pods,
+/// and that is no request's cost.
+pub(super) fn begin(stand: &mut Stand) -> Sample {
+    let told = stand.environment.sample();
+    if told.metrics.is_empty() {
+        return told;
+    }
+    Sample { metrics: told.metrics, ..stand.environment.sample_in_passing() }
+}
+
+pub(super) fn end(stand: &mut Stand, begin: &Sample) -> Sample {
+    let counted = stand.environment.sample_in_passing();
+    // In passing they are asked but once a second, and a slice may be shorter.
+    if begin.metrics.is_empty() {
+        return counted;
+    }
+    Sample { metrics: stand.environment.sample().metrics, ..counted }
+}
+
+/// Failed requests, or a schedule that was not carried; nothing else makes a slice invalid (METHOD.md rule 9). Beyond
+/// its capacity a variant cannot carry a schedule, and a curve goes there to show it.
+fn why_invalid(load: &PlannedLoad, report: &LoadReport) -> Vec<String> {
+    let judged = |check: &&Check| match check.name.as_str() {
+        Check::ERRORS => true,
+        Check::SCHEDULE => !load.is_of_curve(),
+        _ => false,
+    };
+    let failed = report.checks.iter().filter(judged).filter(|check| !check.holds);
+    failed
+        .map(|check| format!("{}: {} (should be {})", check.name, check.seen, check.bound))
+        .collect()
+}
+
+fn tell(
+    session: &mut Session<'_>,
+    planned: &PlannedSlice,
+    slice: &SliceRecord,
+    all: usize,
+) -> Result<(), Stopped> {
+    Ok(session.emit(&RunEvent::SliceEnded {
+        cycle: planned.cycle,
+        progress: (planned.place + 1, all),
+        arm: planned.arm.label(),
+        load: planned.load.clone(),
+        throughput_per_s: throughput(&slice.report),
+        p50_us: slice.report.measure.latency.quantile_us(0.5),
+        invalid: slice.invalid.clone(),
+    })?)
+}
