@@ -34,7 +34,9 @@ fn reasons(place: &Workplace) -> String {
     let line = lines.iter().find(|line| line["arm"] == "istio" && line["round"] == 1).unwrap();
     let told: Vec<_> =
         line["invalid"].as_array().unwrap().iter().filter_map(|r| r.as_str()).collect();
-    assert_eq!(told, measured(&run)["01"].invalid("istio"));
+    for reason in measured(&run)["01"].invalid("istio") {
+        assert!(told.contains(&reason.as_str()), "{reason} is not in {told:?}");
+    }
     for other in ["original", "original-again"] {
         assert_eq!(measured(&run)["01"].invalid(other), [""; 0], "{other}");
     }

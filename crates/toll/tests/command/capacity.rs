@@ -137,7 +137,8 @@ fn slice(round: usize, variant: &str, pods: usize, rate: u64) -> String {
 }
 
 fn report(latency_us: f64) -> LoadReport {
-    let mut measure = PhaseReport { end_ns: 3_000_000_000, ..PhaseReport::default() };
+    let mut measure =
+        PhaseReport { end_ns: 3_000_000_000, done: 100, completed: 100, ..PhaseReport::default() };
     measure.latency.record_n_ns((latency_us * 1e3) as u64, 100);
     LoadReport { version: 2, measure, ..LoadReport::default() }
 }
