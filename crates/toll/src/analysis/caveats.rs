@@ -186,26 +186,11 @@ fn is_apart(estimate: Estimate, ratio: f64) -> bool {
 
 /// `CPU per request of sidecar +62.0 %`.
 fn figure(effect: &Effect) -> String {
-    format!("{} of {} {}", named(effect.metric), effect.variant, change(effect.ratio.value))
+    format!("{} of {} {}", effect.metric.name(), effect.variant, change(effect.ratio.value))
 }
 
 fn change(ratio: f64) -> String {
     format!("{:+.1} %", (ratio - 1.0) * 100.0)
-}
-
-fn named(metric: Metric) -> &'static str {
-    match metric {
-        Metric::LatencyP50 => "p50",
-        Metric::LatencyP90 => "p90",
-        Metric::LatencyP95 => "p95",
-        Metric::LatencyP99 => "p99",
-        Metric::LatencyMean => "mean latency",
-        Metric::CpuPerRequest => "CPU per request",
-        Metric::ApplicationCpuPerRequest => "CPU per request of the services",
-        Metric::MeshCpuPerRequest => "CPU per request of the proxies",
-        Metric::Throughput => "throughput",
-        Metric::Memory => "memory",
-    }
 }
 
 /// Figures of which a few cycles decide: the mean and the trimmed mean disagree.
@@ -250,11 +235,11 @@ fn late(variant: &str, load: &str, tallies: &[&Tally<'_>]) -> Option<Vec<String>
     let service_time = Merged::of_tallies(tallies, merged::service_time)?;
     let metrics = [Metric::LatencyP50, Metric::LatencyP90, Metric::LatencyP95, Metric::LatencyP99];
     let told = metrics.into_iter().filter_map(|metric| {
-        let quantile = effects::percentile(metric)?;
+        let quantile = metric.quantile()?;
         let [latency, service] = [&latency, &service_time].map(|m| m.quantile(quantile).all);
         let more = latency / service - 1.0;
         (more > NOTABLE_LAG).then(|| {
-            format!("{} of {variant} under {load} by {:.0} %", named(metric), more * 100.0)
+            format!("{} of {variant} under {load} by {:.0} %", metric.name(), more * 100.0)
         })
     });
     Some(told.collect())

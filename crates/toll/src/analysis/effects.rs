@@ -75,22 +75,11 @@ pub fn mesh_cpu_per_request(tally: &Tally<'_>) -> Option<f64> {
     has_some.then(|| cpu_per_request(tally, Owner::is_data_plane)).flatten()
 }
 
-/// The percentile that a metric is of the latency's histogram, 0..1.
-pub fn percentile(metric: Metric) -> Option<f64> {
-    match metric {
-        Metric::LatencyP50 => Some(0.50),
-        Metric::LatencyP90 => Some(0.90),
-        Metric::LatencyP95 => Some(0.95),
-        Metric::LatencyP99 => Some(0.99),
-        _ => None,
-    }
-}
-
 /// Every metric that the tallies of a variant show, over rounds: percentiles of all rounds merged, else means of the
 /// rounds'. A single round has no interval: both ends are its value. That of the data plane alone as in [`compared`].
 pub fn over_rounds(tallies: &[&Tally<'_>], mesh: bool) -> Vec<(Metric, Estimate)> {
     let latency = Merged::of_tallies(tallies, merged::latency);
-    let over_rounds = |metric: Metric| match percentile(metric) {
+    let over_rounds = |metric: Metric| match metric.quantile() {
         Some(quantile) => latency.as_ref()?.quantile(quantile).estimate(),
         None => mean_observed(tallies, |tally| observe(tally, metric)),
     };
@@ -308,7 +297,7 @@ impl<'t> Versus<'t> {
     }
 
     fn compared(&self, metric: Metric) -> Option<Compared> {
-        match percentile(metric) {
+        match metric.quantile() {
             Some(quantile) => {
                 let arms = self.latency.as_ref()?.each_ref();
                 Compared::merged(arms.map(|arm| arm.quantile(quantile)))

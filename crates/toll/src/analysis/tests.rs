@@ -9,7 +9,7 @@ use toll_lab::{
     Component, ComponentSample, DataPlane, Deployment, HostSample, MemorySample, Proof, Reading,
     Role, Sample,
 };
-use toll_load::{Histogram, LoadReport, PhaseReport};
+use toll_load::LoadReport;
 
 use super::findings::{CaveatKind, Effect, Findings, Metric, Verdict};
 use super::fixture::{
@@ -19,6 +19,7 @@ use crate::plan::{
     Arm, Cell, Plan, PlannedKind, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest,
     PlannedSlice, PlannedVariant, PublishedFigure, Release, SliceLength, VariantState,
 };
+use crate::run::fixture::phase;
 use crate::store::{ArmFile, ArmRecord, CapacityRecord, HostFacts, RunRecord, SliceRecord};
 
 const ROUNDS: usize = 5;
@@ -149,25 +150,6 @@ fn load_report(shown: Shown) -> LoadReport {
         (phase(GUARD, shown.rate_per_s, 999_999), phase(DONE, shown.rate_per_s, shown.latency_us));
     let sent_in_all_phases = GUARD + DONE;
     LoadReport { version: 2, sent_in_all_phases, warm_up, measure, ..LoadReport::default() }
-}
-
-/// A phase in which `done` requests, `rate_per_s` of them a second, took `latency_us` each.
-fn phase(done: u64, rate_per_s: f64, latency_us: u64) -> PhaseReport {
-    let mut latency = Histogram::new();
-    latency.record_n_ns(latency_us * 1000, done);
-    PhaseReport {
-        begin_ns: 0,
-        end_ns: (done as f64 / rate_per_s * 1e9) as u64,
-        scheduled: done,
-        sent: done,
-        done,
-        completed: done,
-        connections_used: 1,
-        statuses: [(200, done)].into(),
-        service_time: latency.clone(),
-        latency,
-        ..PhaseReport::default()
-    }
 }
 
 /// Counters that start at an arbitrary height: only what they rise by may count.

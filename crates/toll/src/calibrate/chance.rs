@@ -13,6 +13,7 @@ use super::subsets::Triple;
 
 /// Simulated calibrations.
 const CALIBRATIONS: usize = 200;
+
 /// How large the calibration is.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {

@@ -2,8 +2,7 @@
 //! is a study whose true effect is none.
 
 use serde::{Deserialize, Serialize};
-use toll_stats::{Effect, Level};
-use toll_stats::{Member, Verdict};
+use toll_stats::{Effect, Level, Member, Verdict};
 
 use super::chance::{self, Chance};
 use super::figures::{self, OfArm};

@@ -24,7 +24,7 @@ pub enum OfArm {
 /// The figures of the arm at `arm` over these `rounds`; absent when a round has none.
 pub fn of_arm(metric: Metric, rounds: &[&Round], arm: usize) -> Option<OfArm> {
     let arms = rounds.iter().map(|round| &round.arms[arm]);
-    let Some(quantile) = quantile(metric) else {
+    let Some(quantile) = metric.quantile() else {
         let figures = arms.map(|arm| of_slices(metric, &arm.slices));
         return figures.collect::<Option<_>>().map(OfArm::Rounds);
     };
@@ -52,7 +52,7 @@ fn of_slices(metric: Metric, slices: &[Slice]) -> Option<f64> {
 
 /// One metric of a single slice; absent when it does not tell it.
 pub fn of_slice(metric: Metric, slice: &Slice) -> Option<f64> {
-    match quantile(metric) {
+    match metric.quantile() {
         Some(quantile) => of_histogram(&slice.latency, quantile),
         None => of_slices(metric, std::slice::from_ref(slice)),
     }
@@ -88,15 +88,6 @@ pub fn effect(variant: &OfArm, baseline: &OfArm, again: Option<&OfArm>) -> Optio
             let without = rows(v_without, b_without, a_without);
             Effect::of_merged(figures(*v, *b, a), &without, Histogram::RESOLUTION, Level::P95).ok()
         }
-        _ => None,
-    }
-}
-
-/// Which quantile a percentile is, 0..1.
-fn quantile(metric: Metric) -> Option<f64> {
-    match metric {
-        Metric::LatencyP50 => Some(0.5),
-        Metric::LatencyP99 => Some(0.99),
         _ => None,
     }
 }

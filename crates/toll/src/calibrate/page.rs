@@ -1,6 +1,6 @@
 //! Turns a calibration into its page, for a terminal and as one HTML file that needs nothing else.
 
-use maud::{DOCTYPE, PreEscaped, html as markup};
+use maud::{Markup, html as markup};
 
 use super::Calibration;
 use super::equal::Equal;
@@ -8,8 +8,7 @@ use super::marks::{Mark, State};
 use super::order::Order;
 use super::planted::Found;
 use super::words::{Change, change, name_of, percent, signed};
-
-const STYLE: &str = include_str!("../report/html/style.css");
+use crate::report;
 
 /// A part of the page.
 struct Section {
@@ -36,31 +35,20 @@ pub fn terminal(calibration: &Calibration) -> String {
 
 /// The page as one HTML document.
 pub fn html(calibration: &Calibration) -> String {
-    let page = markup! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title(calibration)) " – toll" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                header #answer { h1 { (title(calibration)) } p.answer { (answer(calibration)) } }
-                main {
-                    @for section in sections(calibration) {
-                        section {
-                            h2 { (section.title) }
-                            @if !section.text.is_empty() { p { (section.text) } }
-                            (html_table(&section))
-                        }
-                    }
+    let title = title(calibration);
+    let body = markup! {
+        header #answer { h1 { (title) } p.answer { (answer(calibration)) } }
+        main {
+            @for section in sections(calibration) {
+                section {
+                    h2 { (section.title) }
+                    @if !section.text.is_empty() { p { (section.text) } }
+                    (html_table(&section))
                 }
             }
         }
     };
-    page.into_string()
+    report::document(&title, &body)
 }
 
 fn title(calibration: &Calibration) -> String {
@@ -203,7 +191,7 @@ fn table(section: &Section) -> Vec<String> {
     rows.iter().map(line).filter(|line| !line.is_empty()).collect()
 }
 
-fn html_table(section: &Section) -> maud::Markup {
+fn html_table(section: &Section) -> Markup {
     markup! {
         div.scroll role="region" tabindex="0" aria-label=(section.title) {
             table {

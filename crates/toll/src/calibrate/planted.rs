@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use toll_lab::{Late, Planted};
-use toll_stats::{Effect, Level};
-use toll_stats::{Member, Verdict};
+use toll_stats::{Effect, Level, Member, Verdict};
 
 use super::equal::{Coverage, Equal};
 use super::figures::{self, OfArm};

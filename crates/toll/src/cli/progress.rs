@@ -10,6 +10,9 @@ use super::talk::say;
 use crate::analysis::findings::{Effect, Estimate, Metric};
 use crate::event::RunEvent;
 
+/// Per cent between the ends of an interval that says nothing.
+const WILD: f64 = 500.0;
+
 /// Shows a run while it goes on.
 pub struct Progress {
     live: Option<Live>,
@@ -165,7 +168,7 @@ fn table(headline: &[Effect]) -> Vec<String> {
             metrics.push(effect.metric);
         }
     }
-    let head = metrics.iter().map(|metric| format!("{:>26}", name(*metric))).collect::<String>();
+    let head = metrics.iter().map(|metric| format!("{:>26}", metric.name())).collect::<String>();
     let row = |variant: &&String| {
         let of = |metric: &Metric| {
             headline.iter().find(|e| e.variant == **variant && e.metric == *metric)
@@ -180,37 +183,23 @@ fn table(headline: &[Effect]) -> Vec<String> {
 
 fn in_a_line(headline: &[Effect]) -> String {
     let of =
-        |effect: &Effect| format!("{} {} {}", effect.variant, name(effect.metric), change(effect));
+        |effect: &Effect| format!("{} {} {}", effect.variant, effect.metric.name(), change(effect));
     match headline {
         [] => "nothing to compare yet".into(),
         effects => effects.iter().map(of).collect::<Vec<_>>().join("; "),
     }
 }
 
-/// `+61 % (+58 to +64)`
+/// `+61 % (+58 to +64)`; without the ends where they lie so far apart that they say nothing.
 fn change(effect: &Effect) -> String {
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     let Estimate { value, low, high, rounds, .. } = effect.ratio;
     let (value, low, high) = (percent(value), percent(low), percent(high));
     match rounds {
         0 | 1 => format!("{value:+.0} %"),
+        _ if high - low > WILD => format!("{value:+.0} % (not yet sure)"),
         _ if high - low < 10.0 => format!("{value:+.1} % ({low:+.1} to {high:+.1})"),
         _ => format!("{value:+.0} % ({low:+.0} to {high:+.0})"),
-    }
-}
-
-fn name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::LatencyP50 => "p50",
-        Metric::LatencyP90 => "p90",
-        Metric::LatencyP95 => "p95",
-        Metric::LatencyP99 => "p99",
-        Metric::LatencyMean => "mean latency",
-        Metric::CpuPerRequest => "CPU per request",
-        Metric::ApplicationCpuPerRequest => "application CPU",
-        Metric::MeshCpuPerRequest => "mesh CPU",
-        Metric::Throughput => "throughput",
-        Metric::Memory => "memory",
     }
 }
 

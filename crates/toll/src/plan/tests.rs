@@ -533,7 +533,7 @@ fn a_slice_of_a_slow_load_lasts_for_twenty_requests() {
     let slice_s = |load: &str| plan.load(load).unwrap().slice_s(None);
     assert_eq!(
         (slice_s("get-20x1"), slice_s("get-50x1"), slice_s("wake-up-200x1")),
-        (1.0, 0.4, 0.4)
+        (1.0, 0.4, 0.2)
     );
 }
 

@@ -8,7 +8,7 @@ use super::figures::{Quantity, Scale, change, figure};
 use super::sweep::{listed, several};
 use super::wording::{
     apart, change_in_words, change_range, difference_scale, ends, interval, measured_scale,
-    metric_title, more, outside_zero, plain_share, primary, range, short_title,
+    metric_title, more, outside_zero, plain_share, primary, range,
 };
 
 /// Variants beyond this many are told by the least and the most among them.
@@ -95,7 +95,7 @@ fn of_variant(findings: &Findings, load: &LoadFindings, variant: &str) -> String
 fn phrase(load: &LoadFindings, effect: &Effect) -> (&'static str, String) {
     let scale = difference_scale(measured_scale(load, effect.metric), [effect]);
     let scale = apart(scale, effect.difference);
-    let name = short_title(effect.metric);
+    let name = effect.metric.name();
     let by = scale.with_unit(effect.difference.value.abs());
     let percent = change(effect.ratio.value);
     match (is_clear(effect), effect.metric, effect.difference.value > 0.0) {
@@ -216,7 +216,7 @@ fn aside(effects: &[&Effect]) -> String {
         _ => None,
     });
     let rounds = rounds.max().map_or_else(String::new, |n| format!("; {} would", more(n)));
-    let names: Vec<String> = unclear.iter().map(|e| short_title(e.metric).to_owned()).collect();
+    let names: Vec<String> = unclear.iter().map(|e| e.metric.name().to_owned()).collect();
     if names.is_empty() {
         return String::new();
     }

@@ -12,7 +12,7 @@ use super::regimes;
 use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{
     change_in_words, change_range, difference_scale, ends, interval, interval_title, load_title,
-    measured_scale, metric_title, primary, range, short_title, tone, verdict,
+    measured_scale, metric_title, primary, range, tone, verdict,
 };
 
 /// Variants that a line of answer has room for.
@@ -105,7 +105,7 @@ fn answer(load: &LoadFindings) -> String {
     }
     let more = of.len().saturating_sub(MOST_ANSWERED);
     let more = if more > 0 { format!(", {more} more") } else { String::new() };
-    format!("{}: {}{more}", short_title(about), said.join(", "))
+    format!("{}: {}{more}", about.name(), said.join(", "))
 }
 
 /// What a view compares; throughput is no effect at an equal rate.

@@ -17,7 +17,7 @@ use super::sweep::{self, Sweep};
 use super::table::{Cell, Tone};
 use super::wording::{
     apart, change_in_words, change_range, difference_scale, ends, measured_scale, outside_zero,
-    primary, range, short_title, tone,
+    primary, range, tone,
 };
 
 /// Variants whose cost stands in one line.
@@ -121,7 +121,7 @@ pub(super) fn sheet(findings: &Findings) -> Option<Sheet> {
 
 fn head(load: &LoadFindings, metric: Metric) -> Head {
     let unit = measured_scale(load, metric).unit();
-    let title = short_title(metric);
+    let title = metric.name();
     let brief = if metric == Metric::CpuPerRequest { "CPU" } else { title };
     Head { title, brief, unit, is_capacity: false }
 }
@@ -397,7 +397,7 @@ pub(super) fn against_itself(findings: &Findings) -> Option<(&'static str, Estim
     let again = metrics.into_iter().find_map(of).filter(|e| e.ratio.value.is_finite())?;
     let of = match again.metric {
         Metric::CpuPerRequest => "CPU",
-        other => short_title(other),
+        other => other.name(),
     };
     Some((of, again.ratio))
 }

@@ -40,7 +40,7 @@ mod wording;
 use crate::analysis::findings::Findings;
 
 pub use capacity::{capacity, capacity_json};
-pub use html::html;
+pub use html::{document, html};
 pub use markdown::markdown;
 pub use terminal::{full, terminal};
 

@@ -28,10 +28,6 @@ const WEAK_LINES: usize = 3;
 pub fn terminal(findings: &Findings, dir: &str, width: usize, colour: bool) -> String {
     let page = Page::new(width, colour);
     let mut lines = page.head(findings);
-    if let Some(sheet) = first::sheet(findings) {
-        lines.extend(page.sheet(&sheet));
-    }
-    lines.push(String::new());
     for (label, text) in first::said(findings) {
         lines.extend(page.said(&label, &text, SAID_LINES));
     }
@@ -47,10 +43,6 @@ pub fn terminal(findings: &Findings, dir: &str, width: usize, colour: bool) -> S
 pub fn full(findings: &Findings, width: usize, colour: bool) -> String {
     let page = Page::new(width, colour);
     let mut lines = page.head(findings);
-    if let Some(sheet) = first::sheet(findings) {
-        lines.extend(page.sheet(&sheet));
-    }
-    lines.push(String::new());
     for (label, text) in first::said(findings) {
         lines.extend(page.said(&label, &text, usize::MAX));
     }
@@ -85,7 +77,7 @@ impl Page {
         Self { width: width.clamp(NARROWEST, WIDEST), colour }
     }
 
-    /// Question and answer.
+    /// Question, answer and table.
     fn head(&self, findings: &Findings) -> Vec<String> {
         let mut lines = self.wrapped(&format!("{}: {}", findings.study, findings.question), 0);
         lines.truncate(SAID_LINES);
@@ -93,6 +85,8 @@ impl Page {
         let mut answer = self.wrapped(&answer(findings), INDENT);
         cut_off(&mut answer, ANSWER_LINES);
         lines.extend(answer);
+        lines.push(String::new());
+        lines.extend(first::sheet(findings).iter().flat_map(|sheet| self.sheet(sheet)));
         lines.push(String::new());
         lines
     }

@@ -24,33 +24,16 @@ pub(super) fn load_title(load: &LoadFindings) -> String {
     }
 }
 
-/// `p50 latency`.
+/// `p50 latency`: over a table of its own.
 pub(super) fn metric_title(metric: Metric) -> &'static str {
     match metric {
         Metric::LatencyP50 => "p50 latency",
         Metric::LatencyP90 => "p90 latency",
         Metric::LatencyP95 => "p95 latency",
         Metric::LatencyP99 => "p99 latency",
-        Metric::LatencyMean => "mean latency",
-        Metric::CpuPerRequest => "CPU per request",
         Metric::ApplicationCpuPerRequest => "CPU per request, application",
         Metric::MeshCpuPerRequest => "CPU per request, data plane",
-        Metric::Throughput => "throughput",
-        Metric::Memory => "memory",
-    }
-}
-
-/// `p50`: as short as it can be said, in a sentence or over a narrow column.
-pub(super) fn short_title(metric: Metric) -> &'static str {
-    match metric {
-        Metric::LatencyP50 => "p50",
-        Metric::LatencyP90 => "p90",
-        Metric::LatencyP95 => "p95",
-        Metric::LatencyP99 => "p99",
-        Metric::LatencyMean => "mean",
-        Metric::ApplicationCpuPerRequest => "application CPU",
-        Metric::MeshCpuPerRequest => "data plane CPU",
-        other => metric_title(other),
+        other => other.name(),
     }
 }
 

@@ -119,6 +119,35 @@ pub enum Metric {
     Memory,
 }
 
+impl Metric {
+    /// As short as it can be said, in a sentence or over a narrow column.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LatencyP50 => "p50",
+            Self::LatencyP90 => "p90",
+            Self::LatencyP95 => "p95",
+            Self::LatencyP99 => "p99",
+            Self::LatencyMean => "mean latency",
+            Self::CpuPerRequest => "CPU per request",
+            Self::ApplicationCpuPerRequest => "application CPU",
+            Self::MeshCpuPerRequest => "data plane CPU",
+            Self::Throughput => "throughput",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// Which quantile of the latency's histogram a percentile is, 0..1.
+    pub fn quantile(self) -> Option<f64> {
+        match self {
+            Self::LatencyP50 => Some(0.50),
+            Self::LatencyP90 => Some(0.90),
+            Self::LatencyP95 => Some(0.95),
+            Self::LatencyP99 => Some(0.99),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Metric {
     /// As the study file has it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -22,6 +22,18 @@ const STYLE: &str = include_str!("style.css");
 pub fn html(findings: &Findings) -> String {
     let drawings = Drawings::of(findings);
     let sections = compose::sections(findings, Room::All);
+    let body = markup! {
+        (contents(&sections))
+        main {
+            (first::screen(findings, &drawings))
+            @for section in &sections { (folded(section, &drawings, 2)) }
+        }
+    };
+    document(&findings.study, &body)
+}
+
+/// A whole page with the style of reports.
+pub fn document(title: &str, body: &Markup) -> String {
     let page = markup! {
         (DOCTYPE)
         html lang="en" {
@@ -29,16 +41,10 @@ pub fn html(findings: &Findings) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (findings.study) " – toll" }
+                title { (title) " – toll" }
                 style { (PreEscaped(STYLE)) }
             }
-            body {
-                (contents(&sections))
-                main {
-                    (first::screen(findings, &drawings))
-                    @for section in &sections { (folded(section, &drawings, 2)) }
-                }
-            }
+            body { (body) }
         }
     };
     page.into_string()
