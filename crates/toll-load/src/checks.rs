@@ -96,7 +96,7 @@ fn send_lag(measure: &PhaseReport) -> Check {
         limits.iter().map(|l| l.describe(value(l))).collect::<Vec<_>>().join(", ")
     };
     Check {
-        name: "send-lag".into(),
+        name: Check::SEND_LAG.into(),
         holds: limits.iter().all(|limit| lag(limit) <= bound(limit)),
         seen: format!(
             "{}, {} of {} requests waited for a connection",

@@ -123,6 +123,8 @@ impl Check {
     pub const ERRORS: &str = "errors";
     /// Name of the check that all requests that fell due were sent.
     pub const SCHEDULE: &str = "schedule";
+    /// Name of the check that requests were sent in time.
+    pub const SEND_LAG: &str = "send-lag";
 }
 
 /// Kinds of failed requests. An HTTP status is not an error of the transport; statuses are counted apart.

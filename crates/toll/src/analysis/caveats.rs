@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use toll_lab::{DataPlane, Deployment, PodMetrics, Reading, Sample, ServiceSpans};
+use toll_load::Check;
 
 use super::accounts::{CpuAccount, Owner};
 use super::effects;
@@ -77,6 +78,7 @@ pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<Caveat> {
     add(CaveatKind::Precision, few_requests(run, seen.counted).into_iter().collect());
     add(CaveatKind::Precision, few_cycles_decide(loads).into_iter().collect());
     add(CaveatKind::Precision, send_lag(run, seen.counted).into_iter().collect());
+    add(CaveatKind::Precision, generator(run).into_iter().collect());
     add(CaveatKind::Settling, never_settled(run).into_iter().collect());
     add(CaveatKind::Settling, grown.map(|trend| leak(trend, run, seen)).collect());
     add(CaveatKind::Proof, left_out(run));
@@ -227,6 +229,20 @@ fn send_lag(run: &RunRecord, counted: &Counted<'_>) -> Option<String> {
     Some(format!(
         "requests were sent late enough to show in {count} percentiles, which are above what the services did: {}",
         examples(&told)?
+    ))
+}
+
+/// Checks of the load generator that did not hold, but for those that make a slice invalid and for its lateness, of which
+/// each percentile tells.
+fn generator(run: &RunRecord) -> Option<String> {
+    let told_elsewhere = [Check::ERRORS, Check::SCHEDULE, Check::SEND_LAG];
+    let failed = |slice: &SliceRecord| {
+        let checks = slice.report.checks.clone().into_iter().filter(|check| !check.holds);
+        checks.map(|check| check.name).filter(|name| !told_elsewhere.contains(&name.as_str()))
+    };
+    let why = reasons(slices(run).flat_map(failed))?;
+    Some(format!(
+        "checks of the load generator did not hold, so that it may have been the limit (slices): {why}"
     ))
 }
 

@@ -3,8 +3,8 @@
 //! A rate counts as carried when at least [`CARRIED`] of it is completed. A slice is short, so at an overload its queue
 //! is that of a slice and not of minutes: throughput says that it grows, latency says how fast. The *knee* has no
 //! agreed definition (Satopaa et al., "Finding a 'kneedle' in a haystack", ICDCS workshops 2011, begin with that); the
-//! usual reading is the highest load before latency leaves its floor. Here that is a convention: the highest rate that
-//! was carried with a p99 of at most [`OF_FLOOR`] times that of the lowest rate. Answers slower than the guard come
+//! usual reading is the highest load before latency leaves its floor. Here that is a convention: the rate before the first
+//! that was not carried, or had a p99 of more than [`OF_FLOOR`] times that of the lowest rate. Answers slower than the guard come
 //! late into the part that counts and make throughput too low.
 
 use super::effects;
@@ -53,9 +53,10 @@ fn point(rate_per_s: f64, tallies: &[&Tally<'_>]) -> Option<CurvePointAtRate> {
     })
 }
 
-/// Of points by rate, the lowest first.
+/// Of points by rate, the lowest first; `None` where the lowest is past it, and where none is.
 fn knee_per_s(points: &[CurvePointAtRate]) -> Option<f64> {
     let floor_us = points.first()?.p99_us.value;
-    let is_below = |p: &&CurvePointAtRate| p.carried && p.p99_us.value <= OF_FLOOR * floor_us;
-    points.iter().filter(is_below).map(|point| point.rate_per_s).next_back()
+    let is_past = |p: &CurvePointAtRate| !p.carried || p.p99_us.value > OF_FLOOR * floor_us;
+    let first_past = points.iter().position(is_past)?;
+    Some(points[first_past.checked_sub(1)?].rate_per_s)
 }

@@ -8,7 +8,7 @@ use toll_stats::Figures;
 use super::LEVEL;
 use super::accounts::{self, Owner};
 use super::findings::{Effect, Estimate, Measured, Metric, Scatter, View};
-use super::merged::{self, Figure, Merged};
+use super::merged::{self, Merged};
 use super::tally::Tally;
 use super::verdicts::Judged;
 
@@ -242,20 +242,11 @@ impl Compared {
     }
 
     /// The percentile in both as histograms of all rounds show it.
-    fn merged([baseline, variant]: [Figure; 2]) -> Option<Self> {
-        let figures = |baseline: &f64, variant: &f64| Figures {
-            variant: *variant,
-            baseline: *baseline,
-            again: None,
-        };
-        let all = figures(&baseline.all, &variant.all);
-        let pairs = baseline.without.iter().zip(&variant.without);
-        let without: Vec<Figures> = pairs.map(|(b, v)| figures(b, v)).collect();
-        match without.len() {
-            1 => Self::once(all),
-            _ => toll_stats::Effect::of_merged(all, &without, Histogram::RESOLUTION, LEVEL)
-                .ok()
-                .map(Self::Often),
+    fn merged(arms: [&Merged; 2], quantile: f64) -> Option<Self> {
+        let [baseline, variant] = arms.map(|arm| arm.quantile(quantile));
+        match variant.without.len() {
+            1 => Self::once(Figures { variant: variant.all, baseline: baseline.all, again: None }),
+            _ => Merged::effect(arms, quantile).map(Self::Often),
         }
     }
 
@@ -298,10 +289,7 @@ impl<'t> Versus<'t> {
 
     fn compared(&self, metric: Metric) -> Option<Compared> {
         match metric.quantile() {
-            Some(quantile) => {
-                let arms = self.latency.as_ref()?.each_ref();
-                Compared::merged(arms.map(|arm| arm.quantile(quantile)))
-            }
+            Some(quantile) => Compared::merged(self.latency.as_ref()?.each_ref(), quantile),
             None => {
                 Paired::observing(self.baseline, self.variant, |t| observe(t, metric)).compared()
             }
@@ -310,12 +298,12 @@ impl<'t> Versus<'t> {
 
     /// variant / baseline of a latency's percentile, with its interval.
     pub fn percentile_ratio(&self, quantile: f64) -> Option<Estimate> {
-        let arms = self.latency.as_ref()?.each_ref();
-        Some(Compared::merged(arms.map(|arm| arm.quantile(quantile)))?.ratio())
+        Some(Compared::merged(self.latency.as_ref()?.each_ref(), quantile)?.ratio())
     }
 
-    /// What the variant changed, without a verdict; and from two rounds on, what a verdict is made from.
-    pub fn effect(&self, variant: &str, metric: Metric) -> Option<Judged> {
+    /// What the variant changed, without a verdict; and from two rounds on, what a verdict is made from. A round costs the
+    /// time of `setup_cycles` before its first cycle.
+    pub fn effect(&self, variant: &str, metric: Metric, setup_cycles: f64) -> Option<Judged> {
         let compared = self.compared(metric)?;
         let (baseline, ratio) = (compared.baseline(), compared.ratio());
         let effect = Effect {
@@ -328,7 +316,7 @@ impl<'t> Versus<'t> {
             ratio,
             trimmed_ratio: self.cycles.trimmed_ratio(metric),
             unexcused_ratio: None,
-            scatter: self.cycles.scatter(metric),
+            scatter: self.cycles.scatter(metric, setup_cycles),
             verdict: None,
         };
         let judged = match compared {
@@ -361,18 +349,17 @@ impl Cycles {
         toll_stats::trimmed_mean(&all, toll_stats::TRIMMED_SHARE).ok().map(f64::exp)
     }
 
-    fn scatter(&self, metric: Metric) -> Option<Scatter> {
+    /// Where a round costs the time of `setup_cycles` before its first cycle.
+    fn scatter(&self, metric: Metric, setup_cycles: f64) -> Option<Scatter> {
         let spread = toll_stats::spread(&self.rounds(metric)).ok()?;
         Some(Scatter {
             between_rounds: spread.between.sqrt(),
             within_rounds: spread.within.sqrt(),
-            rounds_help_more: spread.sharper(SETUP_CYCLES) == toll_stats::Sharper::Rounds,
+            share_of_starts: spread.share_of_starts(),
+            rounds_help_more: spread.sharper(setup_cycles) == toll_stats::Sharper::Rounds,
         })
     }
 }
-
-/// What bringing all arms up, settling and taking them down takes, in cycles: about as long as a round's load.
-const SETUP_CYCLES: f64 = 8.0;
 
 fn of_round(baseline: &[&Tally<'_>], variant: &Tally<'_>) -> BTreeMap<Metric, Vec<f64>> {
     let mut ratios: BTreeMap<Metric, Vec<f64>> = BTreeMap::new();

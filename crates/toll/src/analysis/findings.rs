@@ -111,8 +111,8 @@ pub struct CurveLine {
     pub variant: String,
     /// By rate, the lowest first.
     pub points: Vec<CurvePointAtRate>,
-    /// The knee: the highest rate that was carried with a p99 of at most so many times that of the lowest rate, requests
-    /// per second; absent when no point was carried.
+    /// The knee: the rate before the first that was not carried, or had a p99 several times that of the lowest; requests
+    /// per second; absent where it lies below the lowest rate or above the highest.
     pub knee_per_s: Option<f64>,
 }
 
@@ -921,6 +921,8 @@ pub struct Scatter {
     pub between_rounds: f64,
     /// From cycle to cycle of one start.
     pub within_rounds: f64,
+    /// Share of the variance of the effect that comes from between starts, 0..1.
+    pub share_of_starts: f64,
     /// Whether more rounds would narrow the interval more than longer ones in the same time.
     pub rounds_help_more: bool,
 }

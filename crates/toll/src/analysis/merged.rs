@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use toll_load::Histogram;
+use toll_stats::{Effect, Figures};
 
 use super::LEVEL;
 use super::effects::{estimate, single};
@@ -45,6 +46,18 @@ impl Merged {
     pub fn quantile(&self, quantile: f64) -> Figure {
         let without = self.without.iter().map(|kept| kept.quantile_us(quantile)).collect();
         Figure { all: self.all.quantile_us(quantile), without }
+    }
+}
+
+impl Merged {
+    /// What a percentile of the second is against that of the first, of the same rounds, two at the least.
+    pub fn effect([baseline, variant]: [&Self; 2], quantile: f64) -> Option<Effect> {
+        let [baseline, variant] = [baseline, variant].map(|of| of.quantile(quantile));
+        let figures = |baseline, variant| Figures { variant, baseline, again: None };
+        let pairs = baseline.without.iter().zip(&variant.without);
+        let without: Vec<Figures> = pairs.map(|(b, v)| figures(*b, *v)).collect();
+        let all = figures(baseline.all, variant.all);
+        Effect::of_merged(all, &without, Histogram::RESOLUTION, LEVEL).ok()
     }
 }
 

@@ -3,14 +3,14 @@
 //! The start is the unit (METHOD.md rule 3): slices are added up to one tally for each arm, load and round, effects are
 //! had within rounds and intervals come from the rounds. Nothing is rounded here.
 
-mod accounts;
+pub mod accounts;
 mod attribution;
 pub mod capacity;
 mod caveats;
 pub mod counts;
 mod curve;
 mod effects;
-mod excuse;
+pub mod excuse;
 pub mod findings;
 #[cfg(test)]
 pub mod fixture;
@@ -21,7 +21,7 @@ mod jvm;
 pub mod k6;
 mod kubectl_top;
 mod latency;
-mod merged;
+pub mod merged;
 mod pods;
 mod reference;
 mod regime;
@@ -44,7 +44,7 @@ use crate::plan::{Plan, PlannedLoad};
 use crate::store::RunRecord;
 
 use excuse::Excused;
-use findings::{Effect, Findings, LoadFindings, View};
+use findings::{Effect, Estimate, Findings, LoadFindings, View};
 use tally::Tally;
 
 /// Version of `report.json`.
@@ -108,13 +108,15 @@ pub fn headline(run: &RunRecord) -> Vec<Effect> {
     effects
 }
 
-/// Whether these effects have intervals whose half-widths are at most this share of their figures, from enough rounds.
-pub fn is_sharp(effects: &[Effect], width: f64, least_rounds: usize) -> bool {
+/// Whether all verdicts that are planned have effects whose half-widths are at most the share of their figures that the
+/// plan wants, from enough rounds.
+pub fn is_sharp(plan: &Plan, effects: &[Effect]) -> bool {
+    let width = plan.extent.width.unwrap_or_default();
     let is_narrow = |effect: &Effect| {
-        let ratio = effect.ratio;
-        ratio.rounds >= least_rounds && (ratio.high - ratio.low) / 2.0 <= width * ratio.value
+        let Estimate { value, low, high, rounds, .. } = effect.ratio;
+        rounds >= plan.extent.least_rounds && (high - low) / 2.0 <= width * value
     };
-    !effects.is_empty() && effects.iter().all(is_narrow)
+    effects.len() >= plan.verdicts() && effects.iter().all(is_narrow)
 }
 
 /// What counts of a run.

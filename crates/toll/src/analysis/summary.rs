@@ -169,8 +169,8 @@ fn held_against(
     (variant, tallies): &Arms<'_>,
 ) -> Vec<Judged> {
     let versus = Versus::new(against, tallies);
-    let metrics = metrics(run, load).into_iter();
-    metrics.filter_map(|metric| versus.effect(variant, metric)).collect()
+    let (metrics, setup_cycles) = (metrics(run, load).into_iter(), run.plan.setup_cycles());
+    metrics.filter_map(|metric| versus.effect(variant, metric, setup_cycles)).collect()
 }
 
 /// What is compared under a load: under the headline load whatever the study wants a verdict of, too.
@@ -281,7 +281,7 @@ fn variant_load(
 
 fn as_k6(run: &RunRecord, load: &PlannedLoad, whole: &LoadReport) -> Option<K6Summary> {
     let (capacity_per_s, guard_s) = (capacity_per_s(run), load.guard_s(run.plan.guard_s));
-    let of = SliceOf { capacity_per_s, guard_s, seed: run.plan.seed };
+    let of = SliceOf { capacity_per_s, guard_s, answer_s: 0.0, seed: run.plan.seed };
     let plan = load.engine_plan("", &of)?;
     Some(k6::of_slices(whole, &plan.model, load.slice_s(capacity_per_s)))
 }

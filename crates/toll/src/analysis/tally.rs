@@ -3,7 +3,8 @@
 //! A round gives one number of each arm (METHOD.md rule 3), however many slices it has. CPU time is that of whole
 //! slices, from the counters before the first request to those after the last answer, over all requests that were
 //! answered meanwhile: what falls into the guard or the drain has its requests there, too. Latency and throughput
-//! leave the guard out. What does not count: slices and arms that are invalid, and cycles that were excused.
+//! leave the guard out. What does not count: arms that are invalid, both slices of a cycle of which one is, since the way
+//! there and the way back belong together, and cycles that were excused.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -179,8 +180,12 @@ fn of_arm<'a>(
     let stay = Rc::new(Stay::of(&names, of));
     let is_excused =
         |cycle| excused.contains(&CycleKey { round: round.number, size: of.size, cycle });
+    let invalid = of.slices.iter().filter(|slice| !slice.invalid.is_empty());
+    let invalid: BTreeSet<(&str, usize)> = invalid.map(|s| (s.load.as_str(), s.cycle)).collect();
     let mut by_load: BTreeMap<&str, Vec<Slice<'a>>> = BTreeMap::new();
-    let counts = |slice: &&SliceRecord| slice.invalid.is_empty() && !is_excused(slice.cycle);
+    let counts = |slice: &&SliceRecord| {
+        !invalid.contains(&(slice.load.as_str(), slice.cycle)) && !is_excused(slice.cycle)
+    };
     for record in of.slices.iter().filter(counts).filter(|slice| keep(&slice.load)) {
         let samples = names.of_samples(&record.samples);
         by_load.entry(&record.load).or_default().push(Slice { record, samples });

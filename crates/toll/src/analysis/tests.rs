@@ -9,15 +9,16 @@ use toll_lab::{
     Component, ComponentSample, DataPlane, Deployment, HostSample, MemorySample, Proof, Reading,
     Role, Sample,
 };
-use toll_load::LoadReport;
+use toll_load::{Check, LoadReport};
 
 use super::findings::{CaveatKind, Effect, Findings, Metric, Verdict};
 use super::fixture::{
     SETTLE, Stood, arm_record, arms, each_arm, each_slice, extent, rounds, without,
 };
 use crate::plan::{
-    Arm, Cell, Plan, PlannedKind, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest,
-    PlannedSlice, PlannedVariant, PublishedFigure, Release, SliceLength, VariantState,
+    Arm, Cell, Plan, PlannedExtent, PlannedKind, PlannedLoad, PlannedRate, PlannedReference,
+    PlannedRequest, PlannedSlice, PlannedVariant, PublishedFigure, Release, SliceLength,
+    VariantState,
 };
 use crate::run::fixture::phase;
 use crate::store::{ArmFile, ArmRecord, CapacityRecord, HostFacts, RunRecord, SliceRecord};
@@ -376,7 +377,7 @@ fn one_round_has_effects_without_an_interval_or_a_verdict() {
     );
     assert!(found.loads[0].effects.iter().all(|effect| effect.verdict.is_none()));
     assert_eq!(said(&found, "started once").len(), 1);
-    assert!(!super::is_sharp(&super::headline(&record), 1.0, 2));
+    assert!(!super::is_sharp(&wanting(1.0, 2), &super::headline(&record)));
 }
 
 #[test]
@@ -388,8 +389,19 @@ fn a_run_is_sharp_when_every_headline_metric_is() {
     let effects = super::headline(&run(open(), scattered));
     assert_eq!(effects.len(), 2);
     // 460 to 500 us in steps of 10: a half-width of 2.776 x 15.8 / sqrt(5) = 19.6 of 480.
-    assert!(super::is_sharp(&effects, 0.042, 5) && !super::is_sharp(&effects, 0.039, 5));
-    assert!(!super::is_sharp(&effects, 0.042, 6) && !super::is_sharp(&[], 1.0, 1));
+    assert!(super::is_sharp(&wanting(0.042, 5), &effects));
+    assert!(!super::is_sharp(&wanting(0.039, 5), &effects));
+    assert!(!super::is_sharp(&wanting(0.042, 6), &effects));
+    assert!(!super::is_sharp(&wanting(1.0, 1), &[]));
+    // What has no figure at all is not sharp either.
+    assert!(!super::is_sharp(&wanting(1.0, 1), &effects[..1]));
+}
+
+/// A plan of a run that is to end when its half-widths are so narrow.
+fn wanting(width: f64, least_rounds: usize) -> Plan {
+    let mut plan = run(open(), bare_or_mesh).plan;
+    plan.extent = PlannedExtent { rounds: None, for_s: None, width: Some(width), least_rounds };
+    plan
 }
 
 #[test]
@@ -408,6 +420,34 @@ fn an_invalid_slice_counts_for_nothing_and_is_told_with_its_reason() {
     assert!((p99.value - 1600.0).abs() < 3.0, "{p99:?}");
     assert_eq!(said(&found, "2 of 60 slices do not count: 3 requests failed (2)").len(), 1);
     assert_eq!(found.extent.slices, (58, 60));
+}
+
+#[test]
+fn an_invalid_slice_takes_the_other_of_its_cycle_with_it() {
+    let mut record = run(open(), bare_or_mesh);
+    let of_cycle = |round, arm: &Arm, slice: &SliceRecord| {
+        round == 2 && arm.variant == "mesh" && slice.cycle == 1
+    };
+    let mut is_first = true;
+    change_slices(&mut record, of_cycle, |slice| match std::mem::take(&mut is_first) {
+        true => slice.invalid = vec!["3 requests failed".into()],
+        false => slice.report = load_report(Shown { latency_us: 900_000, ..MESH }),
+    });
+    let found = super::findings(&record);
+    assert!((effect(&found, Metric::LatencyP99).value - 1600.0).abs() < 3.0);
+    assert_eq!(said(&found, "1 of 60 slices do not count: 3 requests failed (1)").len(), 1);
+}
+
+#[test]
+fn a_check_of_the_load_generator_that_does_not_hold_is_told() {
+    let mut record = run(open(), bare_or_mesh);
+    let is_mesh = |round, arm: &Arm, _: &SliceRecord| round == 2 && arm.variant == "mesh";
+    change_slices(&mut record, is_mesh, |slice| {
+        let check = |name: &str| Check { name: name.into(), ..Check::default() };
+        slice.report.checks = vec![check("own-cpu"), check("send-lag")];
+    });
+    let found = super::findings(&record);
+    assert!(said(&found, "checks of the load generator")[0].ends_with("(slices): own-cpu (4)"));
 }
 
 #[test]
@@ -607,7 +647,7 @@ fn a_curve_has_a_line_a_variant_and_its_knee_and_its_points_are_no_loads() {
         [100.0, 500.0, 1000.0]
     );
     assert_eq!(mesh.points.iter().map(|p| p.carried).collect::<Vec<_>>(), [true, true, false]);
-    assert_eq!((bare.knee_per_s, mesh.knee_per_s), (Some(1000.0), Some(500.0)));
+    assert_eq!((bare.knee_per_s, mesh.knee_per_s), (None, Some(500.0)));
     assert!((mesh.points[1].p50_us.value - 1500.0).abs() < 3.0);
     assert!((mesh.points[1].cpu_us.unwrap().value - 460.0).abs() < 1e-6);
     assert!(said(&found, "did not keep up").is_empty(), "{:?}", found.caveats);
@@ -625,7 +665,7 @@ fn a_rate_that_is_carried_late_is_past_the_knee() {
         },
     );
     let curve = super::findings(&record).curve.unwrap();
-    assert_eq!((curve.lines[0].knee_per_s, curve.lines[1].knee_per_s), (Some(1000.0), Some(100.0)));
+    assert_eq!((curve.lines[0].knee_per_s, curve.lines[1].knee_per_s), (Some(100.0), Some(100.0)));
 }
 
 #[test]

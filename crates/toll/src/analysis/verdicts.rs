@@ -23,8 +23,7 @@ pub fn with_verdicts(plan: &Plan, mut effects: Vec<Judged>) -> Vec<Effect> {
         .collect();
     let family: Vec<Member> = members.iter().map(|(_, member)| *member).collect();
     // A variant that has nothing to compare makes the others no surer.
-    let compared = plan.ready().filter(|(variant, _)| *variant != plan.baseline).count();
-    let planned = (compared * plan.headline.len()).max(family.len());
+    let planned = plan.verdicts().max(family.len());
     let verdicts = toll_stats::verdicts(&family, planned, LEVEL);
     for ((at, member), verdict) in members.iter().zip(verdicts) {
         effects[*at].0.verdict = Some(reported(verdict, member, planned));

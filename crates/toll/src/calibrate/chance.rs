@@ -82,7 +82,7 @@ fn student(arms: &[Vec<f64>], triple: Triple, subset: &[usize]) -> f64 {
 }
 
 /// The t beyond which an effect of so many rounds, two or more, excludes zero.
-fn critical(level: Level, rounds: usize) -> f64 {
+pub fn critical(level: Level, rounds: usize) -> f64 {
     let values: Vec<f64> = (0..rounds).map(|at| at as f64).collect();
     let of_values = mean(&values, level).expect("a study has two rounds");
     let n = rounds as f64;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use toll_stats::{Effect, Level, Member, Verdict};
 
 use super::chance::{self, Chance};
-use super::figures::{self, OfArm};
+use super::figures;
 use super::observed::{METRICS, Round};
 use super::subsets::{ROUNDS_OF_A_STUDY, Triple, subsets, triples};
 use super::words::Share;
@@ -57,7 +57,7 @@ impl Equal {
         let arms = rounds.first()?.arms.len();
         let studies = Studies::of(rounds.len(), arms, seed);
         let rounds_of_a_study = studies.subsets.first()?.len();
-        let effects = |metric| Some((metric, studies.effects(metric, rounds, arms)?));
+        let effects = |metric| Some((metric, studies.effects(metric, rounds)?));
         let by_metric: Vec<(Metric, Vec<Effect>)> =
             METRICS.into_iter().filter_map(effects).collect();
         let family = by_metric.len();
@@ -145,23 +145,14 @@ impl Studies {
     }
 
     /// One effect a study, in the order of subsets, then of triples; absent when a figure is.
-    pub fn effects(&self, metric: Metric, rounds: &[Round], arms: usize) -> Option<Vec<Effect>> {
+    pub fn effects(&self, metric: Metric, rounds: &[Round]) -> Option<Vec<Effect>> {
         let mut effects = Vec::new();
         for subset in &self.subsets {
             let chosen: Vec<&Round> = subset.iter().map(|at| &rounds[*at]).collect();
-            let of_arm = |arm| figures::of_arm(metric, &chosen, arm);
-            let of_arms: Vec<OfArm> = (0..arms).map(of_arm).collect::<Option<_>>()?;
-            effects.extend(of_triples(&self.triples, &of_arms)?);
+            for Triple { variant, baseline } in &self.triples {
+                effects.push(figures::effect(metric, &chosen, *variant, baseline)?);
+            }
         }
         Some(effects).filter(|effects| !effects.is_empty())
     }
-}
-
-/// One effect a triple.
-fn of_triples(triples: &[Triple], arms: &[OfArm]) -> Option<Vec<Effect>> {
-    let effect = |triple: &Triple| {
-        let [first, second] = triple.baseline;
-        figures::effect(&arms[triple.variant], &arms[first], Some(&arms[second]))
-    };
-    triples.iter().map(effect).collect()
 }

@@ -1,42 +1,47 @@
-//! Turns the slices of an arm over some rounds into its figures, and those of three arms into an effect, as an analysis
-//! of a study does: sums of CPU time over sums of requests, histograms merged.
+//! Turns the slices of an arm over some rounds into its figures, and those of three arms into an effect, with the
+//! estimators of reports: sums of CPU time over sums of requests, histograms of both baseline arms as one.
 
 use toll_load::Histogram;
 use toll_stats::{Effect, Figures, Level};
 
-use super::observed::{Arm, Round, Slice};
+use super::observed::{Round, Slice};
+use crate::analysis::merged::Merged;
 use crate::plan::Metric;
 
-/// One metric of one arm over some rounds.
-#[derive(Debug, Clone, PartialEq)]
-pub enum OfArm {
-    /// A figure of each round.
-    Rounds(Vec<f64>),
-    /// A figure of all rounds together, and of all but each one.
-    Merged {
-        /// Of all.
-        all: f64,
-        /// Without each.
-        without: Vec<f64>,
-    },
+/// The effect of the arm at `variant` over these rounds against the arms at `baseline`, one or two; absent when a round
+/// has no figure of one of them.
+pub fn effect(
+    metric: Metric,
+    rounds: &[&Round],
+    variant: usize,
+    baseline: &[usize],
+) -> Option<Effect> {
+    match metric.quantile() {
+        Some(quantile) => {
+            let merged = |arms: &[usize]| {
+                Merged::of(&rounds.iter().map(|round| pooled(round, arms)).collect::<Vec<_>>())
+            };
+            Merged::effect([&merged(baseline)?, &merged(&[variant])?], quantile)
+        }
+        None => {
+            let of_round = |round: &&Round| {
+                let of = |arm: usize| of_slices(metric, &round.arms[arm].slices);
+                let again = match baseline.get(1) {
+                    Some(arm) => Some(of(*arm)?),
+                    None => None,
+                };
+                Some(Figures { variant: of(variant)?, baseline: of(*baseline.first()?)?, again })
+            };
+            let figures: Option<Vec<Figures>> = rounds.iter().map(of_round).collect();
+            Effect::over_rounds(&figures?, Level::P95).ok()
+        }
+    }
 }
 
-/// The figures of the arm at `arm` over these `rounds`; absent when a round has none.
-pub fn of_arm(metric: Metric, rounds: &[&Round], arm: usize) -> Option<OfArm> {
-    let arms = rounds.iter().map(|round| &round.arms[arm]);
-    let Some(quantile) = metric.quantile() else {
-        let figures = arms.map(|arm| of_slices(metric, &arm.slices));
-        return figures.collect::<Option<_>>().map(OfArm::Rounds);
-    };
+fn pooled(round: &Round, arms: &[usize]) -> Histogram {
     let mut all = Histogram::new();
-    arms.clone().for_each(|arm| all.merge(&arm.latency));
-    let without = |arm: &Arm| {
-        let mut others = all.clone();
-        others.0.subtract(&arm.latency.0).expect("it was added before");
-        of_histogram(&others, quantile)
-    };
-    let without = arms.map(without).collect::<Option<_>>()?;
-    Some(OfArm::Merged { all: of_histogram(&all, quantile)?, without })
+    arms.iter().for_each(|arm| all.merge(&round.arms[*arm].latency));
+    all
 }
 
 /// One metric over some slices of one arm; absent when they do not tell it.
@@ -53,41 +58,9 @@ fn of_slices(metric: Metric, slices: &[Slice]) -> Option<f64> {
 /// One metric of a single slice; absent when it does not tell it.
 pub fn of_slice(metric: Metric, slice: &Slice) -> Option<f64> {
     match metric.quantile() {
-        Some(quantile) => of_histogram(&slice.latency, quantile),
+        Some(quantile) => {
+            Some(slice.latency.quantile_us(quantile)).filter(|_| slice.latency.count() > 0)
+        }
         None => of_slices(metric, std::slice::from_ref(slice)),
-    }
-}
-
-fn of_histogram(histogram: &Histogram, quantile: f64) -> Option<f64> {
-    Some(histogram.quantile_us(quantile)).filter(|_| histogram.count() > 0)
-}
-
-/// The effect of `variant` against `baseline` and its second arm, where there is one.
-pub fn effect(variant: &OfArm, baseline: &OfArm, again: Option<&OfArm>) -> Option<Effect> {
-    let figures = |variant, baseline, again| Figures { variant, baseline, again };
-    let rows = |variant: &[f64], baseline: &[f64], again: Option<&[f64]>| -> Vec<Figures> {
-        let row = |at| figures(variant[at], baseline[at], again.map(|again: &[f64]| again[at]));
-        (0..variant.len()).map(row).collect()
-    };
-    match (variant, baseline, again) {
-        (OfArm::Rounds(v), OfArm::Rounds(b), Some(OfArm::Rounds(a))) => {
-            Effect::over_rounds(&rows(v, b, Some(a)), Level::P95).ok()
-        }
-        (OfArm::Rounds(v), OfArm::Rounds(b), None) => {
-            Effect::over_rounds(&rows(v, b, None), Level::P95).ok()
-        }
-        (
-            OfArm::Merged { all: v, without: v_without },
-            OfArm::Merged { all: b, without: b_without },
-            again,
-        ) => {
-            let (a, a_without) = match again {
-                Some(OfArm::Merged { all, without }) => (Some(*all), Some(without.as_slice())),
-                _ => (None, None),
-            };
-            let without = rows(v_without, b_without, a_without);
-            Effect::of_merged(figures(*v, *b, a), &without, Histogram::RESOLUTION, Level::P95).ok()
-        }
-        _ => None,
     }
 }

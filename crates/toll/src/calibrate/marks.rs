@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Calibration;
-use super::equal::{Coverage, Equal};
+use super::chance;
+use super::equal::{self, Coverage, Equal};
 use super::planted::Found;
 use super::subsets::ROUNDS_OF_A_STUDY;
 use super::words::{Share, name_of, percent};
@@ -91,8 +92,15 @@ fn false_reports(equal: &Equal, enough: bool) -> Mark {
 
 fn of_planted(found: &[Found], rounds: usize) -> Vec<Mark> {
     let once = found.iter().filter(|found| found.truth.multiple == Some(1.0));
-    let with_bias = found.iter().filter(|found| found.truth.multiple != Some(0.0));
-    once.map(|found| power(found, rounds)).chain(with_bias.filter_map(bias)).collect()
+    let with_bias: Vec<&Found> =
+        found.iter().filter(|f| f.truth.multiple != Some(0.0) && f.bias.is_some()).collect();
+    // Of so many marks one would fail by chance at two standard errors, and none of them at these.
+    let by_chance = match rounds {
+        0 | 1 => f64::INFINITY,
+        _ => chance::critical(equal::level_of(with_bias.len()), rounds),
+    };
+    let biases = with_bias.into_iter().filter_map(|found| bias(found, by_chance));
+    once.map(|found| power(found, rounds)).chain(biases).collect()
 }
 
 fn power(found: &Found, rounds: usize) -> Mark {
@@ -117,13 +125,9 @@ fn power_state(right: Share, rounds: usize) -> State {
     }
 }
 
-fn bias(found: &Found) -> Option<Mark> {
+fn bias(found: &Found, by_chance: f64) -> Option<Mark> {
     let bias = found.bias?;
-    let state = match (found.right, bias.abs() <= MOST_BIAS) {
-        (None, _) => State::NotEnoughData,
-        (Some(_), true) => State::Passed,
-        (Some(_), false) => State::Failed,
-    };
+    let state = state(bias.abs() <= MOST_BIAS, bias.abs() <= by_chance, found.right.is_some());
     Some(Mark {
         what: format!("bias in {}, {}", name_of(found.truth.metric), found.describes),
         wanted: format!("at most {MOST_BIAS:.0}"),

@@ -1,8 +1,11 @@
 //! Turns a run into what calibration looks at: for each round and arm the counters and histograms of its slices.
 
-use toll_lab::{Reading, Role, Sample};
+use std::collections::BTreeSet;
+
 use toll_load::Histogram;
 
+use crate::analysis::accounts::{Owner, memory_of};
+use crate::analysis::excuse::{CycleKey, excused};
 use crate::plan::Metric;
 use crate::run::cpu_ns;
 use crate::store::{ArmRecord, RoundRecord, RunRecord, SliceRecord};
@@ -53,30 +56,36 @@ pub struct Slice {
     pub answered: u64,
     /// Behind the guard.
     pub latency: Histogram,
-    /// Anonymous memory of application and data plane, mean of its samples.
+    /// Anonymous memory of all that is measured, mean of its samples.
     pub memory_bytes: Option<f64>,
 }
 
-/// The rounds of a run in which every arm has slices that count: an arm that broke would be held against nothing.
+/// The rounds of a run in which every arm has slices that count: an arm that broke would be held against nothing. As in a
+/// report, excused cycles do not count.
 pub fn rounds(run: &RunRecord) -> Vec<Round> {
+    let excused = excused(run).cycles;
     let whole = |round: &Round| {
         let all = round.arms.len() == run.plan.arms.len();
         all && round.arms.iter().all(|arm| !arm.slices.is_empty())
     };
     let observed = |round: &RoundRecord| Round {
         guard_s: run.plan.guard_of(round.number),
-        arms: round.arms.iter().map(arm).collect(),
+        arms: round.arms.iter().map(|of| arm(round.number, of, &excused)).collect(),
     };
     run.rounds.iter().map(observed).filter(whole).collect()
 }
 
-fn arm(arm: &ArmRecord) -> Arm {
-    let counts = |slice: &&SliceRecord| arm.file.invalid.is_empty() && slice.invalid.is_empty();
+fn arm(round: usize, arm: &ArmRecord, excused: &BTreeSet<CycleKey>) -> Arm {
+    let counts = |slice: &&SliceRecord| {
+        let cycle = CycleKey { round, size: arm.size, cycle: slice.cycle };
+        arm.file.invalid.is_empty() && slice.invalid.is_empty() && !excused.contains(&cycle)
+    };
     Arm::new(arm.arm.label(), arm.slices.iter().filter(counts).map(slice).collect())
 }
 
 fn slice(slice: &SliceRecord) -> Slice {
     let ends = slice.samples.first().and_then(cpu_ns).zip(slice.samples.last().and_then(cpu_ns));
+    let memory_bytes = |sample| memory_of(sample, Owner::is_measured);
     let memory: Option<Vec<f64>> = slice.samples.iter().map(memory_bytes).collect();
     let memory = memory.filter(|samples| !samples.is_empty());
     Slice {
@@ -87,24 +96,4 @@ fn slice(slice: &SliceRecord) -> Slice {
         latency: slice.report.measure.latency.clone(),
         memory_bytes: memory.map(|all| all.iter().sum::<f64>() / all.len() as f64),
     }
-}
-
-fn memory_bytes(sample: &Sample) -> Option<f64> {
-    let is_ours = |role| {
-        matches!(
-            role,
-            Role::Application
-                | Role::Sidecar
-                | Role::NodeProxy
-                | Role::Waypoint
-                | Role::EgressGateway
-                | Role::SniProxy
-        )
-    };
-    let ours = sample.components.iter().filter(|c| is_ours(c.component.role));
-    let bytes = ours.map(|component| match component.memory.anonymous {
-        Reading::Value(bytes) => Some(bytes as f64),
-        Reading::Missing(_) => None,
-    });
-    bytes.sum()
 }

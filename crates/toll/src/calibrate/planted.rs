@@ -7,7 +7,7 @@ use toll_lab::{Late, Planted};
 use toll_stats::{Effect, Level, Member, Verdict};
 
 use super::equal::{Coverage, Equal};
-use super::figures::{self, OfArm};
+use super::figures;
 use super::observed::{METRICS, Round};
 use super::subsets::subsets;
 use super::words::{Change, Share};
@@ -285,14 +285,9 @@ impl Report {
         let (variant, baseline) = (at(&plant.name)?, at(BASELINE)?);
         // Nothing is planted in the second arm: it is the variant then, not a part of the baseline.
         let again = at(&format!("{BASELINE} (again)")).filter(|again| *again != variant);
-        let effects: Vec<(Metric, Effect)> = METRICS
-            .into_iter()
-            .filter_map(|metric| {
-                let of = |arm| figures::of_arm(metric, rounds, arm);
-                let again: Option<OfArm> = again.and_then(of);
-                Some((metric, figures::effect(&of(variant)?, &of(baseline)?, again.as_ref())?))
-            })
-            .collect();
+        let against: Vec<usize> = std::iter::once(baseline).chain(again).collect();
+        let effect = |metric| Some((metric, figures::effect(metric, rounds, variant, &against)?));
+        let effects: Vec<(Metric, Effect)> = METRICS.into_iter().filter_map(effect).collect();
         let family: Vec<Member> =
             effects.iter().map(|(_, effect)| Member { effect: *effect, bound }).collect();
         let verdicts = toll_stats::verdicts(&family, family.len(), Level::P95);

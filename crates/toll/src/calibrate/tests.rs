@@ -95,7 +95,7 @@ fn intervals_over_rounds_that_scatter_normally_hold_zero_in_about_95_of_100_stud
     for seed in 0..20 {
         let rounds = simulated(&SIX, 24, seed, &|_, _, _| 1.0);
         let studies = Studies::of(24, 6, seed);
-        let effects = studies.effects(Metric::CpuPerRequest, &rounds, 6).unwrap();
+        let effects = studies.effects(Metric::CpuPerRequest, &rounds).unwrap();
         holding += effects.iter().filter(|effect| holds_zero(effect)).count();
         all += effects.len();
     }
@@ -217,6 +217,8 @@ fn what_was_planted_is_found_as_large_as_it_is() {
     }
     let biases = calibration.planted.iter().filter_map(|found| found.bias);
     assert!(biases.clone().count() >= 10 && biases.into_iter().all(|bias| bias.abs() < 3.5));
+    let failed = calibration.marks.iter().find(|mark| mark.state == State::Failed);
+    assert!(failed.is_none(), "{failed:?}");
     let late = calibration.planted.iter().find(|found| found.variant == "late").unwrap();
     assert!(late.found.low > 1.0 && late.bias.is_none(), "{late:?}");
 }
@@ -280,7 +282,7 @@ fn equal_arms_are_one_deployment_six_times_under_the_headline_load() {
     }
     assert_eq!((plan.loads.len(), plan.extent.for_s), (1, Some(600.0)));
     let guards: Vec<f64> = (1..=4).map(|round| plan.guard_of(round)).collect();
-    assert_eq!(guards, [0.1, 0.25, 0.0, 0.1]);
+    assert_eq!(guards, [0.1, 0.0, 0.1, 0.25]);
 }
 
 #[test]

@@ -121,7 +121,7 @@ pub struct StudyChoice {
     /// Only these variants; the baseline always runs
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub variants: Vec<String>,
-    /// Hold the baseline against itself: an honest tool finds no difference
+    /// Hold the baseline against itself
     #[arg(long, conflicts_with = "variants")]
     pub aa: bool,
     /// What the built-in services are written in (default: the study's, else native)

@@ -78,11 +78,7 @@ pub(super) fn watched(
             progress.narrow(&headline());
         }
     };
-    let extent = plan.extent;
-    let mut is_sharp = || {
-        let width = extent.width.unwrap_or_default();
-        analysis::is_sharp(&headline(), width, extent.least_rounds)
-    };
+    let mut is_sharp = || analysis::is_sharp(plan, &headline());
     let (watch, is_sharp) = (&mut watch, &mut is_sharp);
     Ok(Session { plan, lab, store, interrupt, watch, is_sharp }.run()?)
 }
@@ -163,6 +159,8 @@ fn resumed(
     interrupt: &Arc<AtomicBool>,
 ) -> Result<(Store, Plan, Lab), CliError> {
     let (store, mut plan) = Store::open(run)?;
+    // What another toll carries on is not touched.
+    drop(store.lock()?);
     let mut host = store.host()?;
     let parts = unless_interrupted(interrupt, Parts::of(&plan))?.complete()?;
     let lab = lab(host.isolation, host.realtime, &parts, interrupt)?;

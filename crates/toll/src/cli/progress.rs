@@ -168,13 +168,13 @@ fn table(headline: &[Effect]) -> Vec<String> {
             metrics.push(effect.metric);
         }
     }
-    let head = metrics.iter().map(|metric| format!("{:>26}", metric.name())).collect::<String>();
+    let head = metrics.iter().map(|metric| format!("{:>16}", metric.name())).collect::<String>();
     let row = |variant: &&String| {
         let of = |metric: &Metric| {
             headline.iter().find(|e| e.variant == **variant && e.metric == *metric)
         };
-        let cells = metrics.iter().map(|metric| of(metric).map_or("-".into(), change));
-        let cells = cells.map(|cell| format!(" {cell:>25}")).collect::<String>();
+        let cells = metrics.iter().map(|metric| of(metric).map_or("-".into(), |e| change(e, half)));
+        let cells = cells.map(|cell| format!("{cell:>16}")).collect::<String>();
         format!("  {variant:<12}{cells}")
     };
     let rows = variants.iter().map(row);
@@ -182,25 +182,37 @@ fn table(headline: &[Effect]) -> Vec<String> {
 }
 
 fn in_a_line(headline: &[Effect]) -> String {
-    let of =
-        |effect: &Effect| format!("{} {} {}", effect.variant, effect.metric.name(), change(effect));
+    let of = |effect: &Effect| {
+        format!("{} {} {}", effect.variant, effect.metric.name(), change(effect, range))
+    };
     match headline {
         [] => "nothing to compare yet".into(),
         effects => effects.iter().map(of).collect::<Vec<_>>().join("; "),
     }
 }
 
-/// `+61 % (+58 to +64)`; without the ends where they lie so far apart that they say nothing.
-fn change(effect: &Effect) -> String {
+/// `+61 %` and its interval as `ends` has it, with so many digits; without one where its ends lie so far apart that they
+/// say nothing.
+fn change(effect: &Effect, ends: fn(f64, f64, usize) -> String) -> String {
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     let Estimate { value, low, high, rounds, .. } = effect.ratio;
     let (value, low, high) = (percent(value), percent(low), percent(high));
+    let digits = usize::from(high - low < 10.0);
     match rounds {
         0 | 1 => format!("{value:+.0} %"),
-        _ if high - low > WILD => format!("{value:+.0} % (not yet sure)"),
-        _ if high - low < 10.0 => format!("{value:+.1} % ({low:+.1} to {high:+.1})"),
-        _ => format!("{value:+.0} % ({low:+.0} to {high:+.0})"),
+        _ if high - low > WILD => format!("{value:+.0} % (unsure)"),
+        _ => format!("{value:+.digits$} % {}", ends(low, high, digits)),
     }
+}
+
+/// `(+58 to +64)`
+fn range(low: f64, high: f64, digits: usize) -> String {
+    format!("({low:+.digits$} to {high:+.digits$})")
+}
+
+/// `+-3`
+fn half(low: f64, high: f64, digits: usize) -> String {
+    format!("+-{:.digits$}", (high - low) / 2.0)
 }
 
 /// `istio 7 s: 1,850/s, 1.31 ms CPU a request`
@@ -269,19 +281,20 @@ mod tests {
     fn the_live_table_has_a_row_a_variant_and_a_column_a_metric() {
         let headline = [
             effect("istio", Metric::LatencyP50, [1.54, 1.40, 1.70], 3),
+            effect("istio", Metric::LatencyP99, [4.4, 1.2, 160.0], 3),
             effect("istio", Metric::CpuPerRequest, [1.612, 1.60, 1.63], 3),
             effect("mesher", Metric::CpuPerRequest, [1.2, 1.2, 1.2], 1),
         ];
         let table = table(&headline);
         assert_eq!(
             table[0].split_whitespace().collect::<Vec<_>>().join(" "),
-            "p50 CPU per request"
+            "p50 p99 CPU per request"
         );
         assert_eq!(
             table[1].split_whitespace().collect::<Vec<_>>().join(" "),
-            "istio +54 % (+40 to +70) +61.2 % (+60.0 to +63.0)"
+            "istio +54 % +-15 +340 % (unsure) +61.2 % +-1.5"
         );
-        assert_eq!(table[2].split_whitespace().collect::<Vec<_>>().join(" "), "mesher - +20 %");
+        assert_eq!(table[2].split_whitespace().collect::<Vec<_>>().join(" "), "mesher - - +20 %");
         assert!(table.iter().all(|line| line.chars().count() <= 80), "{table:?}");
     }
 

@@ -83,13 +83,23 @@ impl Plan {
     /// What a round takes at one size: the arms come up one after another, settle and rest, and bear their loads in turn.
     fn size_s(&self, size: usize, loads: &[&PlannedLoad]) -> f64 {
         let arm_s = |arm: &Arm| self.deployment_at(arm, size).map(|of_arm| self.arm_s(&of_arm));
+        let arms_s: f64 = self.arms.iter().filter_map(arm_s).sum();
+        arms_s + self.settle.rest_s + self.idle_s + self.cycles as f64 * self.cycle_s(loads)
+    }
+
+    /// A slice of each load for each arm, there and back, seconds.
+    fn cycle_s(&self, loads: &[&PlannedLoad]) -> f64 {
         let exports_s = self.exports_after_s();
         let slice_s = |load: &&PlannedLoad| {
             load.guard_s(self.guard_s) + load.slice_s(None) + DRAIN_S + exports_s
         };
-        let turns = (self.cycles * 2 * self.arms.len()) as f64;
-        let arms_s: f64 = self.arms.iter().filter_map(arm_s).sum();
-        arms_s + self.settle.rest_s + self.idle_s + turns * loads.iter().map(slice_s).sum::<f64>()
+        2.0 * self.arms.len() as f64 * loads.iter().map(slice_s).sum::<f64>()
+    }
+
+    /// What a round takes before its first slice and after its last, in cycles.
+    pub fn setup_cycles(&self) -> f64 {
+        let cycle_s: f64 = self.sizes().iter().map(|loads| self.cycle_s(loads)).sum();
+        self.budget().round_s / cycle_s - self.cycles as f64
     }
 
     /// Bring-up, settling, proof and tear-down of an arm, seconds.

@@ -429,6 +429,12 @@ impl Plan {
         }
     }
 
+    /// Verdicts that a report is to give.
+    pub fn verdicts(&self) -> usize {
+        let compared = self.ready().filter(|(variant, _)| *variant != self.baseline).count();
+        compared * self.headline.len()
+    }
+
     /// The load whose headline metrics get verdicts: the first at an equal rate, of a sweep its last cell.
     pub fn headline_load(&self) -> Option<&PlannedLoad> {
         headline_load(&self.loads)
@@ -580,11 +586,13 @@ impl PlannedLoad {
                 LoadModel::Open { arrivals, max_connections }
             }
         };
+        let slice_s = self.slice_s(capacity_per_s);
         let stop = match (self.release, self.slice) {
             (Release::Closed { .. }, SliceLength::Requests(count)) => Stop::AfterRequests(count),
-            _ => Stop::AfterSeconds(self.slice_s(capacity_per_s)),
+            (Release::Closed { .. }, _) => Stop::AfterSeconds(slice_s.max(of.least_closed_s())),
+            _ => Stop::AfterSeconds(slice_s),
         };
-        let guard_s = self.guard_s(of.guard_s);
+        let guard_s = self.guard_s(of.guard_s());
         Some(LoadPlan {
             targets: self.targets(url),
             warm_up: WarmUp { min_s: guard_s, max_s: guard_s },
@@ -602,8 +610,29 @@ pub struct SliceOf {
     pub capacity_per_s: Option<f64>,
     /// Begin that is not counted, seconds.
     pub guard_s: f64,
+    /// How long an answer of the slowest arm takes, seconds; 0 where nobody knows.
+    pub answer_s: f64,
     /// The same for all arms of a cycle: they have the same arrivals.
     pub seed: u64,
+}
+
+/// Answers that a guard is long at the least: what is on its way when the counted part begins and when it ends is then
+/// about the same.
+const ANSWERS_OF_A_GUARD: f64 = 1.5;
+/// Answers that a slice of a closed loop is long at the least: its connections begin together, so with few of them the
+/// count would depend on where the last ones fall.
+const ANSWERS_OF_A_SLICE: f64 = 8.0;
+
+impl SliceOf {
+    /// The guard where answers may be slow, seconds.
+    pub fn guard_s(&self) -> f64 {
+        self.guard_s.max(ANSWERS_OF_A_GUARD * self.answer_s)
+    }
+
+    /// At least so long, seconds, is what is counted of a closed loop.
+    pub fn least_closed_s(&self) -> f64 {
+        ANSWERS_OF_A_SLICE * self.answer_s
+    }
 }
 
 /// Longer than any stall a study would inject, shorter than a reader's patience.

@@ -224,7 +224,8 @@ impl Plan {
     /// Takes fewer cycles where the time would else have too few rounds in it: starts say more than cycles.
     pub fn fit_into_its_time(&mut self) {
         let is_short = |plan: &Self| plan.budget().rounds < plan.extent.least_rounds;
-        while self.extent.for_s.is_some() && self.cycles > 1 && is_short(self) {
+        let time_decides = self.extent.for_s.is_some() && self.extent.rounds.is_none();
+        while time_decides && self.cycles > 1 && is_short(self) {
             self.cycles -= 1;
         }
     }

@@ -558,7 +558,7 @@ fn the_paper_profile_of_customer_360_sends_a_million_requests_flat_out() {
     let slices: Vec<SliceLength> = paper.loads.iter().map(|load| load.slice).collect();
     let minute = SliceLength::Seconds(60.0);
     assert_eq!(slices, [minute, SliceLength::Requests(1_000_000), minute]);
-    let of = SliceOf { capacity_per_s: Some(1000.0), guard_s: 0.1, seed: 1 };
+    let of = SliceOf { capacity_per_s: Some(1000.0), guard_s: 0.1, answer_s: 0.0, seed: 1 };
     let engine = paper.loads[1].engine_plan("http://10.77.0.2:8080/", &of).unwrap();
     assert_eq!(engine.stop, Stop::AfterRequests(1_000_000));
 }
@@ -701,7 +701,7 @@ fn users_are_scaled_by_the_slowest_capacity_and_never_beyond_the_study() {
 }
 
 fn engine_plan(load: &PlannedLoad, capacity_per_s: f64) -> LoadPlan {
-    let of = SliceOf { capacity_per_s: Some(capacity_per_s), guard_s: 0.1, seed: 1 };
+    let of = SliceOf { capacity_per_s: Some(capacity_per_s), guard_s: 0.1, answer_s: 0.0, seed: 1 };
     load.engine_plan("http://10.77.0.2:8080/", &of).unwrap()
 }
 

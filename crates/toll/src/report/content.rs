@@ -260,9 +260,9 @@ fn headline_row(effect: &Effect) -> Vec<Cell> {
 
 /// `CPU per request of istio: most of the spread lies between starts, so more rounds would help, not longer ones`.
 fn scatter(effect: &Effect) -> Option<Cell> {
-    let Scatter { between_rounds, within_rounds, rounds_help_more } = effect.scatter?;
+    let Scatter { share_of_starts, rounds_help_more, .. } = effect.scatter?;
     let of = format!("{} of {}", metric_title(effect.metric), effect.variant);
-    let place = if between_rounds > within_rounds {
+    let place = if share_of_starts > 0.5 {
         "most of the spread lies between starts"
     } else {
         "most of the spread lies from cycle to cycle"

@@ -10,25 +10,25 @@ use super::wording::interval;
 /// A group a variant, a row a rate; none without a curve.
 pub(super) fn curve(findings: &Findings) -> Option<Section> {
     let curve = findings.curve.as_ref().filter(|c| c.lines.iter().any(|l| !l.points.is_empty()))?;
-    let text = "Each rate in slices between those of the other loads. The knee is the highest rate that was carried before p99 rose to several times that at the lowest rate.";
+    let text = "Each rate in slices between those of the other loads. The knee is the rate before the first that was not carried, or whose p99 is several times that at the lowest rate.";
     let pieces = vec![Piece::Text(text.into()), Piece::Table(table(curve))];
     Some(section("curve", "Latency and CPU against the rate", pieces).saying(knees(curve)))
 }
 
-/// `knee: original 1,600 requests/s, istio 1,000`.
+/// `knee, requests/s: original above 1,600, istio 1,000`.
 fn knees(curve: &Curve) -> String {
     let knees =
-        curve.lines.iter().filter_map(|line| Some((line.variant.as_str(), line.knee_per_s?)));
-    let known: Vec<(&str, f64)> = knees.collect();
-    let said = |(at, (variant, rate)): (usize, &(&str, f64))| {
-        format!("{variant} {}{}", rounded(*rate), if at == 0 { "\u{a0}requests/s" } else { "" })
-    };
-    let said: Vec<String> = known.iter().enumerate().map(said).collect();
-    if said.is_empty() {
-        "no knee was reached".into()
-    } else {
-        format!("knee: {}", said.join(", "))
-    }
+        curve.lines.iter().filter_map(|line| Some(format!("{} {}", line.variant, knee(line)?)));
+    format!("knee, requests/s: {}", knees.collect::<Vec<_>>().join(", "))
+}
+
+fn knee(line: &CurveLine) -> Option<String> {
+    let (first, last) = (line.points.first()?, line.points.last()?);
+    Some(match line.knee_per_s {
+        Some(rate) => rounded(rate),
+        None if first.carried => format!("above {}", rounded(last.rate_per_s)),
+        None => format!("below {}", rounded(first.rate_per_s)),
+    })
 }
 
 fn table(curve: &Curve) -> Table {

@@ -6,7 +6,7 @@ use crate::analysis::findings::Metric;
 const DIGITS: i32 = 3;
 /// Past this many decimals a figure is noise in any unit used here.
 const MOST_DECIMALS: i32 = 3;
-/// Stands for a number that does not exist (no block, division by nothing).
+/// Stands for a number that does not exist (no round, division by nothing).
 const NO_FIGURE: &str = "n/a";
 
 /// What a number counts, hence which units it may be shown in.

@@ -49,8 +49,9 @@ impl Stand {
         self.file.invalid.is_empty()
     }
 
-    /// None of its slices counts, for this reason.
+    /// None of its slices counts, for this reason, and nothing more is sent to it: the next slice is another arm's.
     pub fn break_off(&mut self, session: &mut Session<'_>, reason: String) -> Result<(), RunError> {
+        self.engine.kill();
         let event = RunEvent::ArmInvalid { arm: self.arm.label(), reason: reason.clone() };
         self.file.invalid.push(reason);
         session.emit(&event)

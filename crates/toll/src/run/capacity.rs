@@ -5,14 +5,14 @@ use toll_load::{LoadModel, LoadPlan, LoadReport, Stop, WarmUp};
 
 use super::arm::Stand;
 use super::load::{Stopped, answered_well, drive, failures_in_words, throughput};
-use super::{RunError, Session, seeds};
+use super::{RunError, Session, seeds, settle};
 use crate::event::{RunEvent, Stage};
-use crate::plan::{Plan, PlannedLoad};
+use crate::plan::{Plan, PlannedLoad, SliceOf};
 use crate::store::{CapacityRecord, StoreError};
 
 /// Enough to keep every core of a small machine busy, few enough to keep queues short.
 const CONNECTIONS: u32 = 32;
-/// Slices of each arm, their guard and what is counted of them, seconds.
+/// Slices of each arm, their guard and what is counted of them, seconds; longer where answers are slow.
 const SLICES: u64 = 4;
 const GUARD_S: f64 = 0.1;
 const SLICE_S: f64 = 0.5;
@@ -39,6 +39,7 @@ impl Session<'_> {
 /// Measures and stores what the variants of the arms that stand carry. The second arm of the baseline adds nothing.
 pub fn measure(session: &mut Session<'_>, arms: &mut [Stand]) -> Result<(), Stopped> {
     session.stage(Stage::Capacity, None)?;
+    let answer_s = settle::answer_s(arms);
     let mut slices: Vec<Vec<f64>> = vec![Vec::new(); arms.len()];
     for number in 0..SLICES {
         // There and back, as in a cycle.
@@ -48,7 +49,7 @@ pub fn measure(session: &mut Session<'_>, arms: &mut [Stand]) -> Result<(), Stop
         }
         order.retain(|at| !arms[*at].arm.again);
         for at in order {
-            slices[at].push(throughput(&one(session, &mut arms[at], number)?));
+            slices[at].push(throughput(&one(session, &mut arms[at], (number, answer_s))?));
         }
     }
     let mut capacities = session.store.capacities()?;
@@ -67,15 +68,22 @@ pub fn measure(session: &mut Session<'_>, arms: &mut [Stand]) -> Result<(), Stop
     Ok(())
 }
 
-fn one(session: &mut Session<'_>, stand: &mut Stand, number: u64) -> Result<LoadReport, Stopped> {
+fn one(
+    session: &mut Session<'_>,
+    stand: &mut Stand,
+    (number, answer_s): (u64, f64),
+) -> Result<LoadReport, Stopped> {
     let targets = asking(session.plan).targets(&stand.environment.entry_url());
     let first = targets[0].clone();
+    let seed = seeds::of_settling(session.plan, FIRST_NUMBER + number);
+    let of = SliceOf { capacity_per_s: None, guard_s: GUARD_S, answer_s, seed };
+    let slice_s = SLICE_S.max(of.least_closed_s());
     let plan = LoadPlan {
         targets,
-        warm_up: WarmUp { min_s: GUARD_S, max_s: GUARD_S },
+        warm_up: WarmUp { min_s: of.guard_s(), max_s: of.guard_s() },
         timeout_ms: TIMEOUT_MS,
-        seed: seeds::of_settling(session.plan, FIRST_NUMBER + number),
-        ..LoadPlan::new(first, LoadModel::closed(CONNECTIONS), Stop::AfterSeconds(SLICE_S))
+        seed: of.seed,
+        ..LoadPlan::new(first, LoadModel::closed(CONNECTIONS), Stop::AfterSeconds(slice_s))
     };
     let failed = |variant: &str, reason: String| {
         Stopped::Fatal(RunError::Capacity { variant: variant.into(), reason })

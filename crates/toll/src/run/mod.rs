@@ -130,7 +130,7 @@ impl Session<'_> {
 
     fn run_alone(&mut self) -> Result<Ending, RunError> {
         let _alone = self.store.lock()?;
-        let mut pace = Pace::new(self.plan, self.store.rounds()?);
+        let mut pace = Pace::new(self.plan, self.store.rounds()?, self.store.measured_s()?);
         self.emit(&RunEvent::Started {
             rounds: self.plan.extent.rounds,
             done: pace.done.len(),
@@ -220,22 +220,24 @@ struct Pace<'a> {
     began: Instant,
     /// Numbers of the rounds that are there, in order.
     done: Vec<usize>,
+    /// What those took that were there before, seconds.
+    before_s: f64,
     /// Rounds of this session, and when the last of them ended.
     here: Option<(usize, Instant)>,
 }
 
 impl<'a> Pace<'a> {
-    fn new(plan: &'a Plan, done: Vec<usize>) -> Self {
-        Self { plan, began: Instant::now(), done, here: None }
+    fn new(plan: &'a Plan, done: Vec<usize>, before_s: f64) -> Self {
+        Self { plan, began: Instant::now(), done, before_s, here: None }
     }
 
     fn goes_on(&self) -> bool {
         let extent = self.plan.extent;
         let wanted = extent.rounds.is_none_or(|rounds| self.done.len() < rounds);
         // A round is not begun that would end well after the time; one there must be.
-        let in_time = extent.for_s.is_none_or(|for_s| {
-            self.here.is_none() || self.began.elapsed().as_secs_f64() + self.round_s() / 2.0 < for_s
-        });
+        let in_time = self
+            .left_s()
+            .is_none_or(|left_s| self.done.is_empty() || self.round_s() / 2.0 < left_s);
         wanted && in_time
     }
 
@@ -258,14 +260,22 @@ impl<'a> Pace<'a> {
         }
     }
 
+    /// What is left of the time, seconds; `None` where it decides nothing.
+    fn left_s(&self) -> Option<f64> {
+        let spent_s = self.before_s + self.began.elapsed().as_secs_f64();
+        self.plan.extent.for_s.map(|for_s| (for_s - spent_s).max(0.0))
+    }
+
     /// Seconds; of a width alone, that of the rounds it needs at the least.
     fn remaining_s(&self) -> f64 {
         let extent = self.plan.extent;
-        if let Some(for_s) = extent.for_s {
-            return (for_s - self.began.elapsed().as_secs_f64()).max(0.0);
+        let of_rounds =
+            |rounds: usize| rounds.saturating_sub(self.done.len()) as f64 * self.round_s();
+        match (extent.rounds, self.left_s()) {
+            (Some(rounds), Some(left_s)) => of_rounds(rounds).min(left_s),
+            (None, Some(left_s)) => left_s,
+            (rounds, None) => of_rounds(rounds.unwrap_or(extent.least_rounds)),
         }
-        let rounds = extent.rounds.unwrap_or(extent.least_rounds);
-        rounds.saturating_sub(self.done.len()) as f64 * self.round_s()
     }
 }
 

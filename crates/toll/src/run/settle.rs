@@ -59,6 +59,13 @@ fn most_slices(settle: &PlannedSettle) -> u64 {
     ((settle.max_s / settle.slice_s) as u64).max(u64::from(Settle::SLICES))
 }
 
+/// How long an answer of the slowest arm took at the end of settling, seconds; 0 where none settled.
+pub fn answer_s(arms: &[Stand]) -> f64 {
+    let last = |stand: &Stand| Some(stand.file.settled.as_ref()?.slices.last()?.p50_us / 1e6);
+    let sound = arms.iter().filter(|stand| stand.is_sound());
+    sound.filter_map(last).fold(0.0, f64::max)
+}
+
 /// Whether nothing is left to settle: stable, or broken.
 fn is_settled(stand: &Stand) -> bool {
     !stand.is_sound() || stand.file.settled.as_ref().is_some_and(|settled| settled.stable)
@@ -119,7 +126,8 @@ fn rest(session: &mut Session<'_>, arms: &mut [Stand], most_s: f64) -> Result<()
 }
 
 fn samples(arms: &mut [Stand]) -> Vec<Sample> {
-    arms.iter_mut().map(|stand| stand.environment.sample_in_passing()).collect()
+    let sound = arms.iter_mut().filter(|stand| stand.is_sound());
+    sound.map(|stand| stand.environment.sample_in_passing()).collect()
 }
 
 /// What cannot be read is not known to be quiet.

@@ -6,7 +6,7 @@ use toll_load::{Check, LoadReport};
 
 use super::arm::Stand;
 use super::load::{Stopped, drive, throughput};
-use super::{Session, seeds};
+use super::{Session, seeds, settle};
 use crate::event::RunEvent;
 use crate::plan::{PlannedLoad, PlannedSlice, SliceOf};
 use crate::store::SliceRecord;
@@ -17,7 +17,7 @@ pub fn all(
     arms: &mut [Stand],
     (round, size): (usize, usize),
 ) -> Result<(), Stopped> {
-    let capacity_per_s = session.capacity_per_s()?;
+    let (capacity_per_s, answer_s) = (session.capacity_per_s()?, settle::answer_s(arms));
     let slices = session.plan.slices(round, size);
     for planned in &slices {
         let Some(stand) = arms.iter_mut().find(|stand| stand.arm == planned.arm) else { continue };
@@ -26,7 +26,8 @@ pub fn all(
         }
         let load = session.plan.load(&planned.load).expect("a slice is of one of the plan's loads");
         let seed = seeds::of_slice(session.plan, round, planned);
-        let of = SliceOf { capacity_per_s, guard_s: session.plan.guard_of(round), seed };
+        let guard_s = session.plan.guard_of(round);
+        let of = SliceOf { capacity_per_s, guard_s, answer_s, seed };
         let measured = one(session, stand, planned, load, &of);
         let measured = stand.unless_broken(session, measured)?;
         if let Some(slice) = measured {

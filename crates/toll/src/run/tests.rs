@@ -188,6 +188,15 @@ fn a_run_whose_time_is_over_has_one_round_at_the_least() {
 }
 
 #[test]
+fn what_was_measured_before_counts_towards_the_time() {
+    let mut plan = planned(STUDY);
+    plan.extent = PlannedExtent { rounds: None, for_s: Some(1e-9), width: None, least_rounds: 3 };
+    let flow = Flow::planned(plan);
+    flow.run(&lab(sound)).ending.unwrap();
+    assert_eq!(flow.run(&lab(sound)).began(), [0; 0]);
+}
+
+#[test]
 fn an_interrupt_keeps_the_rounds_that_were_measured_before() {
     let flow = Flow::of(STUDY);
     let ran = flow.run_until(&lab(sound), measures(2));

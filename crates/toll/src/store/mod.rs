@@ -212,6 +212,15 @@ impl Store {
         Ok(rounds)
     }
 
+    /// What the rounds that were measured took together, seconds.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn measured_s(&self) -> Result<f64, StoreError> {
+        let file = |number| read_json::<RoundFile>(&self.round_dir(number).join("round.json"));
+        self.rounds()?.into_iter().map(|number| Ok(file(number)?.wall_s)).sum()
+    }
+
     /// An empty directory for a round; what an interrupted one left is removed.
     ///
     /// # Errors

@@ -110,10 +110,12 @@ pub fn grpc_name(code: u16) -> String {
 pub fn advice(check: &Check, report: &LoadReport) -> String {
     let cause = match check.name.as_str() {
         "own-cpu" => "the generator was the bottleneck: ",
-        "send-lag" if report.measure.waited_for_connection > 0 => "every connection was busy: ",
-        "send-lag" => "the generator was late: ",
+        Check::SEND_LAG if report.measure.waited_for_connection > 0 => {
+            "every connection was busy: "
+        }
+        Check::SEND_LAG => "the generator was late: ",
         // Looked at alone, the schedule does not tell who was the limit.
-        "schedule" => return Bottleneck::of(report).advice().into(),
+        Check::SCHEDULE => return Bottleneck::of(report).advice().into(),
         _ => "",
     };
     format!("{cause}{}", check.advice)

@@ -340,7 +340,7 @@ fn variant_load(case: Case, clients: u32) -> VariantLoad {
         vegeta: None,
         k6: None,
         throughput_by_round: (0..ROUNDS)
-            .map(|block| case.throughput(clients) * (0.99 + 0.007 * block as f64))
+            .map(|round| case.throughput(clients) * (0.99 + 0.007 * round as f64))
             .collect(),
         cpu_per_request: components
             .iter()

@@ -15,8 +15,12 @@ pub fn judged(mut findings: Findings) -> Findings {
             _ => Verdict::CannotTell { more_rounds: Some(6) },
         });
         effect.trimmed_ratio = Some(effect.ratio.value * 0.997);
-        effect.scatter =
-            Some(Scatter { between_rounds: 0.02, within_rounds: 0.01, rounds_help_more: true });
+        effect.scatter = Some(Scatter {
+            between_rounds: 0.02,
+            within_rounds: 0.01,
+            share_of_starts: 0.9,
+            rounds_help_more: true,
+        });
     }
     let baseline = load.variants.iter().find(|v| v.variant == findings.baseline).unwrap();
     let again = |metric: &Metric| {

@@ -202,6 +202,29 @@ fn listening() -> (toll_lab::Lab, Heard) {
     (lab(engine), heard)
 }
 
+#[test]
+fn where_answers_are_slow_the_guards_and_slices_of_all_arms_are_longer() {
+    let heard = Heard::default();
+    let listener = Arc::clone(&heard);
+    let lab = lab(move |deployment: &Deployment, plan: &LoadPlan| {
+        listener.lock().unwrap().push(plan.clone());
+        match plan.model == LoadModel::closed(4) && deployment.name == "mesh" {
+            true => reporting(deployment, report(phase(4, 4.0, 2_000_000))),
+            false => sound(deployment, plan),
+        }
+    });
+    Flow::of(&STUDY.replace("100/s", "50% of capacity")).run(&lab).ending.unwrap();
+    let heard = heard.lock().unwrap();
+    let loads = heard.iter().filter(|plan| plan.model != LoadModel::closed(4));
+    for plan in loads {
+        assert!((plan.warm_up.min_s - 3.0).abs() < 0.01, "{:?}", plan.warm_up);
+        let is_closed = matches!(plan.model, LoadModel::Closed { .. });
+        let Stop::AfterSeconds(slice_s) = plan.stop else { panic!("{:?}", plan.stop) };
+        let expected_s = if is_closed { 16.0 } else { 10.0 };
+        assert!((slice_s - expected_s).abs() < 0.05, "{slice_s}");
+    }
+}
+
 fn requests(plan: &LoadPlan) -> Vec<(&str, &str)> {
     plan.targets.iter().map(|target| (target.method.as_str(), target.url.as_str())).collect()
 }
