@@ -265,6 +265,20 @@ pub struct Petclinic {
     pub part: PetclinicPart,
     /// Size of its JVM's heap, from the start on, MiB.
     pub heap_mib: u32,
+    /// How far its JVM compiles.
+    #[serde(default)]
+    pub compilers: Compilers,
+}
+
+/// How far a JVM compiles what it runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compilers {
+    /// As it likes: what is measured is the application's own, once the second compiler is done.
+    #[default]
+    Both,
+    /// With the first compiler only: its code costs twice as much, but the same after 2 s as after 20.
+    First,
 }
 
 /// The parts of the Petclinic.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::deployment::{
-    BuiltIn, DataPlane, Deployment, Egress, Metrics, Mtls, Petclinic, PetclinicPart, Planted,
-    Program, Runtime, Service, SidecarProxy,
+    BuiltIn, Compilers, DataPlane, Deployment, Egress, Metrics, Mtls, Petclinic, PetclinicPart,
+    Planted, Program, Runtime, Service, SidecarProxy,
 };
 
 /// `client:9000` calls `server:9999`; no data plane.
@@ -56,7 +56,7 @@ fn service(name: &str, port: u16, calls: &[&str]) -> Service {
 /// `gateway:8080`, with metrics on 9080, calls `vets:8081`, beside `collector:4318`; no data plane.
 pub(crate) fn petclinic() -> Deployment {
     let part = |name: &str, port, calls: &[&str], part| Service {
-        program: Program::Petclinic(Petclinic { part, heap_mib: 128 }),
+        program: Program::Petclinic(Petclinic { part, heap_mib: 128, compilers: Compilers::Both }),
         ..service(name, port, calls)
     };
     let metrics = Metrics { port: 9080, path: "/metrics".into(), series: vec![] };

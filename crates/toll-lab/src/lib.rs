@@ -20,10 +20,10 @@ mod sampler;
 
 pub use data_plane::ENTRY_NAME;
 pub use deployment::{
-    AgentKind, Airline, AirlineDatabase, AirlinePart, Ambient, BuiltIn, DataPlane, DatabaseServer,
-    Deployment, Egress, EgressGateway, External, JavaAgent, Late, Metrics, Mtls, Nginx, NodeProxy,
-    Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime, Service, SidecarProxy,
-    Stall,
+    AgentKind, Airline, AirlineDatabase, AirlinePart, Ambient, BuiltIn, Compilers, DataPlane,
+    DatabaseServer, Deployment, Egress, EgressGateway, External, JavaAgent, Late, Metrics, Mtls,
+    Nginx, NodeProxy, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime,
+    Service, SidecarProxy, Stall,
 };
 pub use environment::{Environment, LoadEngine, NextLine};
 pub use error::{DataPlaneFailure, LabError};

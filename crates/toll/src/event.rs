@@ -110,6 +110,8 @@ pub enum Stage {
     Settle,
     /// What each variant carries flat out.
     Capacity,
+    /// JVMs bear each load once, uncounted.
+    Rehearse,
     /// No load at all.
     Idle,
     /// Paths are probed and counters read, before the slices or after them.
@@ -127,6 +129,7 @@ impl Stage {
             Self::BringUp => "bring up",
             Self::Settle => "settle",
             Self::Capacity => "measure capacity",
+            Self::Rehearse => "rehearse",
             Self::Idle => "idle",
             Self::Proof => "prove the path",
             Self::Slices => "slices",

@@ -11,7 +11,8 @@ use crate::LabError;
 use crate::data_plane::Topology;
 use crate::data_plane::agent::{self, Launch};
 use crate::deployment::{
-    AgentKind, DataPlane, Deployment, Petclinic, PetclinicPart, Program, Runtime, Service,
+    AgentKind, Compilers, DataPlane, Deployment, Petclinic, PetclinicPart, Program, Runtime,
+    Service,
 };
 use crate::lab::{LocalOptions, absolute};
 
@@ -31,20 +32,8 @@ const FLAGS: [&str; 3] = [
     "-XX:+ExitOnOutOfMemoryError",
 ];
 
-/// How far a JVM compiles what it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Compiler {
-    /// As it likes: what is measured is the application's own.
-    Both,
-    /// With the first compiler only: its code costs twice as much, but the same after 2 s as after 20.
-    First,
-}
-
-impl Compiler {
-    fn flag(self) -> Option<&'static str> {
-        (self == Self::First).then_some("-XX:TieredStopAtLevel=1")
-    }
-}
+/// Ends a JVM's compiling with what its first compiler makes.
+const FIRST_COMPILER_ONLY: &str = "-XX:TieredStopAtLevel=1";
 
 /// The variables that a JVM takes options from.
 const OPTIONS: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
@@ -63,7 +52,7 @@ pub(super) struct Jvm<'a> {
     /// Whether it may take its classes from an archive.
     archive: bool,
     /// How far it compiles.
-    pub(super) compiler: Compiler,
+    pub(super) compilers: Compilers,
 }
 
 impl<'a> Jvm<'a> {
@@ -93,17 +82,12 @@ impl<'a> Jvm<'a> {
         };
         let jar = jar.as_deref().ok_or(missing)?;
         let archive = !has_collector(deployment);
-        Ok(heap_mib(program).map(|heap_mib| Self {
-            jar,
-            heap_mib,
-            archive,
-            compiler: Compiler::Both,
-        }))
+        Ok(size(program).map(|(heap_mib, compilers)| Self { jar, heap_mib, archive, compilers }))
     }
 
     /// The JVM of the server that stands in for MongoDB.
     pub(super) fn of_stand_in(jar: &'a Path) -> Self {
-        Self { jar, heap_mib: STAND_IN_HEAP_MIB, archive: true, compiler: Compiler::First }
+        Self { jar, heap_mib: STAND_IN_HEAP_MIB, archive: true, compilers: Compilers::First }
     }
 
     /// Runs in `folder`: Spring reads settings from files of the folder that it runs in, and the user's may have
@@ -119,8 +103,8 @@ impl<'a> Jvm<'a> {
         let mut scratch = OsString::from("-Djava.io.tmpdir=");
         // Tomcat and agents make folders that stay behind when a JVM is killed; this one is removed.
         scratch.push(folder);
-        let mut arguments: Vec<_> = flags(self.heap_mib).into_iter().map(OsString::from).collect();
-        arguments.extend(self.compiler.flag().map(OsString::from));
+        let flags = flags(self.heap_mib, self.compilers);
+        let mut arguments: Vec<_> = flags.into_iter().map(OsString::from).collect();
         arguments.push(scratch);
         arguments.extend(class_archive(self.jar).filter(|_| self.archive));
         arguments.extend(["-jar".into(), self.jar.into()]);
@@ -130,23 +114,26 @@ impl<'a> Jvm<'a> {
 
 /// The flags of the JVM that plays `program`, the same in all variants; none when it is no JVM of toll's.
 pub(super) fn flags_of(program: &Program) -> Option<Vec<String>> {
-    heap_mib(program).map(flags)
+    size(program).map(|(heap_mib, compilers)| flags(heap_mib, compilers))
 }
 
-fn heap_mib(program: &Program) -> Option<u32> {
+/// The heap of the JVM that plays `program`, MiB, and how far it compiles.
+fn size(program: &Program) -> Option<(u32, Compilers)> {
     match program {
         Program::BuiltIn(built_in) => {
-            (built_in.runtime == Runtime::Spring).then_some(SPRING_HEAP_MIB)
+            (built_in.runtime == Runtime::Spring).then_some((SPRING_HEAP_MIB, Compilers::Both))
         }
-        Program::Petclinic(petclinic) => Some(petclinic.heap_mib),
+        Program::Petclinic(petclinic) => Some((petclinic.heap_mib, petclinic.compilers)),
         _ => None,
     }
 }
 
 /// A heap of one size: neither its growth nor the machine's memory decides what is measured.
-fn flags(heap_mib: u32) -> Vec<String> {
+fn flags(heap_mib: u32, compilers: Compilers) -> Vec<String> {
     let heap = ["-Xms", "-Xmx"].map(|flag| format!("{flag}{heap_mib}m"));
-    heap.into_iter().chain(FLAGS.map(str::to_owned)).collect()
+    let first_only = (compilers == Compilers::First).then_some(FIRST_COMPILER_ONLY);
+    let all = heap.into_iter().chain(FLAGS.map(str::to_owned));
+    all.chain(first_only.map(str::to_owned)).collect()
 }
 
 /// The JVM's flag for the archive of the jar's classes, if set-up has made one; without it a JVM starts later.
@@ -291,11 +278,14 @@ mod tests {
     #[test]
     fn the_heap_is_the_studys_and_all_else_is_equal() {
         let flags = |heap_mib| {
-            let petclinic = Petclinic { part: PetclinicPart::Vets, heap_mib };
-            flags_of(&Program::Petclinic(petclinic)).unwrap()
+            let (part, compilers) = (PetclinicPart::Vets, Compilers::Both);
+            flags_of(&Program::Petclinic(Petclinic { part, heap_mib, compilers })).unwrap()
         };
         assert_eq!(flags(96)[..2], ["-Xms96m", "-Xmx96m"]);
         assert_eq!(flags(96)[2..], flags(256)[2..]);
+        let first = super::flags(96, Compilers::First);
+        assert_eq!(first[..first.len() - 1], flags(96));
+        assert_eq!(first.last().unwrap(), FIRST_COMPILER_ONLY);
         assert_eq!(flags_of(&program(&["java"])), None, "a program of the user's own has its own");
     }
 
@@ -305,7 +295,7 @@ mod tests {
             jar: Path::new("/jars/vets.jar"),
             heap_mib: 96,
             archive: true,
-            compiler: Compiler::Both,
+            compilers: Compilers::Both,
         };
         let arguments = jvm.arguments(Path::new("/run/x"));
         assert!(arguments.contains(&"-Djava.io.tmpdir=/run/x".into()), "{arguments:?}");
@@ -318,7 +308,7 @@ mod tests {
             jar: Path::new("/jars/vets.jar"),
             heap_mib: 96,
             archive: true,
-            compiler: Compiler::Both,
+            compilers: Compilers::Both,
         };
         let command = jvm.command(Path::new("/bin/java"), Path::new("/run/x"));
         assert_eq!(command.get_current_dir(), Some(Path::new("/run/x")));
@@ -331,7 +321,7 @@ mod tests {
         assert_eq!(class_archive(&jar), None);
         std::fs::write(folder.path().join("vets.jsa"), "").unwrap();
         let has_archive = |archive| {
-            let arguments = Jvm { jar: &jar, heap_mib: 96, archive, compiler: Compiler::Both }
+            let arguments = Jvm { jar: &jar, heap_mib: 96, archive, compilers: Compilers::Both }
                 .arguments(folder.path());
             arguments.iter().any(|argument| argument.to_string_lossy().ends_with("/vets.jsa"))
         };

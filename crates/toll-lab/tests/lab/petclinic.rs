@@ -13,7 +13,7 @@ use crate::support::{
 };
 use toll_lab::parts::{self, Fetch};
 use toll_lab::{
-    AgentKind, DataPlane, Deployment, Environment, Isolation, JavaAgent, Lab, LabError,
+    AgentKind, Compilers, DataPlane, Deployment, Environment, Isolation, JavaAgent, Lab, LabError,
     LocalOptions, Metrics, Petclinic, PetclinicPart, Program, Reading, Role, Service,
 };
 
@@ -63,7 +63,8 @@ macro_rules! lab_at {
 /// `gateway` calls `vets`; both tell of themselves, and `collector` stands beside them.
 fn petclinic(ports: [u16; 5]) -> Deployment {
     let [gateway, gateway_metrics, vets, vets_metrics, collector] = ports;
-    let part = |part| Program::Petclinic(Petclinic { part, heap_mib: 128 });
+    let part =
+        |part| Program::Petclinic(Petclinic { part, heap_mib: 128, compilers: Compilers::Both });
     let telling = |service, port| Service {
         metrics: Some(Metrics { port, path: "/metrics".into(), series: vec![] }),
         ..service

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use toll_lab::parts::{self, Fetch};
 use toll_lab::{
-    AgentKind, Asked, DataPlane, Deployment, Environment, Isolation, JavaAgent, Petclinic,
-    PetclinicPart, Program, Proof, Service, Traffic,
+    AgentKind, Asked, Compilers, DataPlane, Deployment, Environment, Isolation, JavaAgent,
+    Petclinic, PetclinicPart, Program, Proof, Service, Traffic,
 };
 
 use crate::support::{
@@ -40,7 +40,8 @@ fn petclinic(data_plane: DataPlane) -> Deployment {
         program,
         ..template.clone()
     };
-    let jvm = |part| Program::Petclinic(Petclinic { part, heap_mib: 256 });
+    let jvm =
+        |part| Program::Petclinic(Petclinic { part, heap_mib: 256, compilers: Compilers::Both });
     Deployment {
         nodes: 1,
         name: "petclinic".to_owned(),

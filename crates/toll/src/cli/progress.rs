@@ -199,15 +199,22 @@ fn change(effect: &Effect, ends: fn(f64, f64, usize) -> String) -> String {
     let (value, low, high) = (percent(value), percent(low), percent(high));
     let digits = usize::from(high - low < 10.0);
     match rounds {
-        0 | 1 => format!("{value:+.0} %"),
-        _ if high - low > WILD => format!("{value:+.0} % (unsure)"),
-        _ => format!("{value:+.digits$} % {}", ends(low, high, digits)),
+        0 | 1 => format!("{} %", signed(value, 0)),
+        _ if high - low > WILD => format!("{} % (unsure)", signed(value, 0)),
+        _ => format!("{} % {}", signed(value, digits), ends(low, high, digits)),
     }
 }
 
 /// `(+58 to +64)`
 fn range(low: f64, high: f64, digits: usize) -> String {
-    format!("({low:+.digits$} to {high:+.digits$})")
+    format!("({} to {})", signed(low, digits), signed(high, digits))
+}
+
+/// Nothing has a plus.
+fn signed(percent: f64, digits: usize) -> String {
+    let scale = 10_f64.powi(digits as i32);
+    let rounded = (percent * scale).round() / scale + 0.0;
+    format!("{rounded:+.digits$}")
 }
 
 /// `+-3`
@@ -283,7 +290,7 @@ mod tests {
             effect("istio", Metric::LatencyP50, [1.54, 1.40, 1.70], 3),
             effect("istio", Metric::LatencyP99, [4.4, 1.2, 160.0], 3),
             effect("istio", Metric::CpuPerRequest, [1.612, 1.60, 1.63], 3),
-            effect("mesher", Metric::CpuPerRequest, [1.2, 1.2, 1.2], 1),
+            effect("mesher", Metric::CpuPerRequest, [0.999, 0.999, 0.999], 1),
         ];
         let table = table(&headline);
         assert_eq!(
@@ -294,7 +301,7 @@ mod tests {
             table[1].split_whitespace().collect::<Vec<_>>().join(" "),
             "istio +54 % +-15 +340 % (unsure) +61.2 % +-1.5"
         );
-        assert_eq!(table[2].split_whitespace().collect::<Vec<_>>().join(" "), "mesher - - +20 %");
+        assert_eq!(table[2].split_whitespace().collect::<Vec<_>>().join(" "), "mesher - - +0 %");
         assert!(table.iter().all(|line| line.chars().count() <= 80), "{table:?}");
     }
 

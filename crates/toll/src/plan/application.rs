@@ -1,8 +1,8 @@
 //! The application of a study as the services that a lab brings up: gateways, services and databases in a row.
 
 use toll_lab::{
-    Airline, AirlineDatabase, AirlinePart, BuiltIn, DatabaseServer, External, Metrics, Nginx,
-    Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime, Service, Stall,
+    Airline, AirlineDatabase, AirlinePart, BuiltIn, Compilers, DatabaseServer, External, Metrics,
+    Nginx, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime, Service, Stall,
 };
 
 use crate::study::{self, App, Study};
@@ -28,6 +28,8 @@ pub struct Chosen {
     pub runtime: Option<Runtime>,
     /// Of all external databases.
     pub database: Option<DatabaseServer>,
+    /// Of all parts of the Petclinic.
+    pub compilers: Compilers,
 }
 
 /// The application's services, and the collector where one of the variants has an agent: then all have it, so that
@@ -58,7 +60,7 @@ fn collector() -> Service {
 fn of_app(app: &App, chosen: Chosen) -> Vec<Service> {
     let gateways = app.gateways.iter().map(|(name, written)| gateway(name.as_str(), written));
     let services =
-        app.services.iter().map(|(name, written)| service(name.as_str(), written, chosen.runtime));
+        app.services.iter().map(|(name, written)| service(name.as_str(), written, chosen));
     let databases =
         app.databases.iter().map(|(name, written)| database(name.as_str(), written, chosen));
     gateways.chain(services).chain(databases).collect()
@@ -112,7 +114,7 @@ fn contents(database: &study::Database, chosen: Chosen) -> Program {
     }
 }
 
-fn service(name: &str, service: &study::Service, runtime: Option<Runtime>) -> Service {
+fn service(name: &str, service: &study::Service, chosen: Chosen) -> Service {
     // A database is asked after all calls.
     let database = service.postgres.iter().map(|queries| &queries.database);
     let database = database.chain(&service.database);
@@ -122,7 +124,7 @@ fn service(name: &str, service: &study::Service, runtime: Option<Runtime>) -> Se
         group: service.group.to_string(),
         replicas: service.replicas as usize,
         port: service.port,
-        program: program(service, runtime),
+        program: program(service, chosen),
         calls: service.calls.iter().chain(database).map(ToString::to_string).collect(),
         metrics: service.metrics.as_ref().map(|endpoint| Metrics {
             port: endpoint.port,
@@ -141,7 +143,7 @@ fn series(service: &study::Service) -> Vec<String> {
     }
 }
 
-fn program(service: &study::Service, chosen: Option<Runtime>) -> Program {
+fn program(service: &study::Service, chosen: Chosen) -> Program {
     match service.program() {
         study::Program::Command(command) => Program::Command(command.to_vec()),
         study::Program::Nginx(nginx) => Program::Nginx(Nginx { bytes: nginx.bytes as usize }),
@@ -161,10 +163,11 @@ fn program(service: &study::Service, chosen: Option<Runtime>) -> Program {
                 study::Petclinic::Vets => PetclinicPart::Vets,
             },
             heap_mib,
+            compilers: chosen.compilers,
         }),
         study::Program::BuiltIn { runtime, work, reply, queries: asked, stall } => {
             Program::BuiltIn(BuiltIn {
-                runtime: chosen.unwrap_or(written_in(runtime)),
+                runtime: chosen.runtime.unwrap_or(written_in(runtime)),
                 work: work.cpu.get(),
                 reply_bytes: reply.bytes as usize,
                 status: reply.status,

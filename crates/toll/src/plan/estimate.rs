@@ -1,8 +1,10 @@
 //! How long a plan takes: what a person is told before it runs. Rough, and on the long side.
 
-use toll_lab::{AirlineDatabase, BuiltIn, DataPlane, DatabaseServer, Deployment, Program, Runtime};
+use toll_lab::{
+    AirlineDatabase, BuiltIn, Compilers, DataPlane, DatabaseServer, Deployment, Program, Runtime,
+};
 
-use super::{Arm, Plan, PlannedLoad, PlannedSettle};
+use super::{Arm, Plan, PlannedLoad, PlannedSettle, REHEARSED_S};
 
 /// Bring-up and tear-down of services that start at once, seconds.
 const UP_AND_DOWN_S: f64 = 1.0;
@@ -84,7 +86,15 @@ impl Plan {
     fn size_s(&self, size: usize, loads: &[&PlannedLoad]) -> f64 {
         let arm_s = |arm: &Arm| self.deployment_at(arm, size).map(|of_arm| self.arm_s(&of_arm));
         let arms_s: f64 = self.arms.iter().filter_map(arm_s).sum();
-        arms_s + self.settle.rest_s + self.idle_s + self.cycles as f64 * self.cycle_s(loads)
+        let cycles_s = self.cycles as f64 * self.cycle_s(loads);
+        arms_s + self.settle.rest_s + self.idle_s + self.rehearsal_s(size, loads) + cycles_s
+    }
+
+    /// A short slice of each load for each arm, seconds.
+    fn rehearsal_s(&self, size: usize, loads: &[&PlannedLoad]) -> f64 {
+        let of = |load: &&PlannedLoad| load.guard_s(self.guard_s) + REHEARSED_S + DRAIN_S;
+        let one_arm_s: f64 = loads.iter().map(of).sum();
+        (self.rehearsal(size).len() / loads.len().max(1)) as f64 * one_arm_s
     }
 
     /// A slice of each load for each arm, there and back, seconds.
@@ -132,6 +142,15 @@ pub fn is_on_jvm(deployment: &Deployment) -> bool {
         spring || matches!(program, Program::Petclinic(_))
     };
     has_agent(deployment) || deployment.services.iter().any(|service| on_jvm(&service.program))
+}
+
+/// Whether a JVM in it compiles as it likes.
+pub fn compiles_for_long(deployment: &Deployment) -> bool {
+    let is_quick = |service: &toll_lab::Service| match service.program {
+        Program::Petclinic(petclinic) => petclinic.compilers == Compilers::First,
+        _ => false,
+    };
+    is_on_jvm(deployment) && !deployment.services.iter().any(is_quick)
 }
 
 fn up_and_down_s(deployment: &Deployment) -> f64 {

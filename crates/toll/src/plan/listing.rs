@@ -276,6 +276,13 @@ fn discarded(text: &mut String, plan: &Plan) {
             settle.rest_s
         );
     }
+    if !plan.rehearsal(0).is_empty() {
+        line!(
+            text,
+            "  {:<14} then a slice of each load for every arm, as JVMs compile for its pace",
+            ""
+        );
+    }
 }
 
 /// `GET /flights`, or how many requests are mixed.

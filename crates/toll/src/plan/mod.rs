@@ -159,6 +159,9 @@ pub enum SliceLength {
     Requests(u64),
 }
 
+/// How long a load is rehearsed behind its guard: what compiles for it does so in the rest that follows, seconds.
+pub const REHEARSED_S: f64 = 0.8;
+
 /// Requests that a slice has at the least: a shorter one would be mostly guard and drain.
 pub const LEAST_REQUESTS: f64 = 20.0;
 
@@ -408,6 +411,14 @@ impl Plan {
     /// The slices of one round at one size, in order.
     pub fn slices(&self, round: usize, size: usize) -> Vec<PlannedSlice> {
         order::slices(self, round, size)
+    }
+
+    /// Slices before those of a round at one size that count for nothing; none without a JVM that compiles as it likes. What
+    /// that compiles in a closed loop it compiles anew when requests come at another pace, for seconds, at the expense of the
+    /// first slices.
+    pub fn rehearsal(&self, size: usize) -> Vec<PlannedSlice> {
+        let rehearses = self.ready().any(|(_, deployment)| estimate::compiles_for_long(deployment));
+        if rehearses { order::rehearsal(self, size) } else { vec![] }
     }
 
     /// The same for a lab in which two arms cannot stand side by side.

@@ -74,6 +74,20 @@ pub fn slices(plan: &Plan, round: usize, size: usize) -> Vec<PlannedSlice> {
     slices
 }
 
+/// What is sent before the slices at one size and counts for nothing: every load once for each arm.
+pub fn rehearsal(plan: &Plan, size: usize) -> Vec<PlannedSlice> {
+    let sizes = sizes(&plan.loads);
+    let each = sizes[size].iter().flat_map(|load| plan.arms.iter().map(move |arm| (load, arm)));
+    let slice = |(place, (load, arm)): (usize, (&&PlannedLoad, &Arm))| PlannedSlice {
+        cycle: 0,
+        back: false,
+        place,
+        arm: arm.clone(),
+        load: load.name.clone(),
+    };
+    each.enumerate().map(slice).collect()
+}
+
 fn rng(plan: &Plan, round: usize, of: u64) -> StdRng {
     StdRng::seed_from_u64(plan.seed.wrapping_add(round as u64 * ROUND).wrapping_add(of))
 }

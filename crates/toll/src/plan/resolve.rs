@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use toll_lab::{
-    AgentKind, Ambient, BuiltIn, DataPlane, DatabaseServer, Deployment, Egress, EgressGateway,
-    JavaAgent, Mtls, NodeProxy, Program, Runtime, Service, SidecarProxy,
+    AgentKind, Ambient, BuiltIn, Compilers, DataPlane, DatabaseServer, Deployment, Egress,
+    EgressGateway, JavaAgent, Mtls, NodeProxy, Program, Runtime, Service, SidecarProxy,
 };
 
 use super::application::Chosen;
@@ -141,7 +141,8 @@ pub fn resolve(
     if choices.database.is_some() && study.app.external().next().is_none() {
         return Err(PlanError::NoExternalDatabase);
     }
-    let chosen = Chosen { runtime: choices.runtime, database: choices.database };
+    let compilers = compilers(choices.profile);
+    let chosen = Chosen { runtime: choices.runtime, database: choices.database, compilers };
     let services = application::services(&study, chosen);
     let runtime = runtime_in_words(&services);
     if choices.runtime.is_some() && runtime.is_none() {
@@ -155,6 +156,7 @@ pub fn resolve(
     }
     let mut variants = variants(&study, choices, &services)?;
     let mut warnings = study_warnings;
+    warnings.extend(first_compiler_only(&services));
     if choices.variants.is_empty() {
         warnings.extend(against_itself_for_want_of_others(&mut variants, study.baseline.as_str()));
     }
@@ -310,6 +312,25 @@ fn agent_for_nothing(study: &Study, services: &[Service]) -> Option<String> {
     let (name, _) = study.variants.iter().find(|(_, variant)| variant.java_agent.is_some())?;
     let takes_agent = services.iter().any(|service| service.program.takes_agent());
     (!takes_agent).then(|| name.to_string())
+}
+
+/// A second compiler works for minutes where a core has to do all else, too, and what it does is charged to the service:
+/// a first look does without.
+fn compilers(profile: Profile) -> Compilers {
+    match profile {
+        Profile::Quick => Compilers::First,
+        Profile::Default | Profile::Paper => Compilers::Both,
+    }
+}
+
+fn first_compiler_only(services: &[Service]) -> Option<String> {
+    let is_first = |service: &Service| match service.program {
+        Program::Petclinic(petclinic) => petclinic.compilers == Compilers::First,
+        _ => false,
+    };
+    services.iter().any(is_first).then(|| {
+        "for a first look the JVMs compile with their first compiler only, which is done in seconds: a request costs about twice what it costs later; hold variants against each other, and quote figures of the default profile".into()
+    })
 }
 
 fn profile_name(profile: Profile) -> &'static str {

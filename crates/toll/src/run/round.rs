@@ -101,6 +101,7 @@ fn of_group(
     if session.needs_capacity(size)? {
         capacity::measure(session, arms)?;
     }
+    slice::rehearse(session, arms, (number, size))?;
     if session.plan.idle_s > 0.0 {
         idle(session, arms)?;
     }

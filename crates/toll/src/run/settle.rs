@@ -51,7 +51,7 @@ pub fn settle(session: &mut Session<'_>, arms: &mut [Stand], round: usize) -> Re
             break;
         }
     }
-    rest(session, arms, settle.rest_s)
+    rest(session, arms)
 }
 
 /// As many slices as fit, and as many as can be judged in any case.
@@ -102,10 +102,10 @@ fn nothing_answered(stand: &Stand, report: &LoadReport, round: usize) -> Stopped
     }
 }
 
-/// Sends nothing until the services of all arms are quiet, at most so long, seconds. Under load a compiler gets
+/// Sends nothing until the services of all arms are quiet, at most as long as the plan says. Under load a compiler gets
 /// the cores last; what it has put by it would do in the first slices, at the expense of their requests.
-fn rest(session: &mut Session<'_>, arms: &mut [Stand], most_s: f64) -> Result<(), Stopped> {
-    let began = Instant::now();
+pub fn rest(session: &mut Session<'_>, arms: &mut [Stand]) -> Result<(), Stopped> {
+    let (most_s, began) = (session.plan.settle.rest_s, Instant::now());
     let mut quiet = 0;
     let mut before = samples(arms);
     while quiet < QUIET_LOOKS && began.elapsed().as_secs_f64() < most_s {
@@ -120,7 +120,7 @@ fn rest(session: &mut Session<'_>, arms: &mut [Stand], most_s: f64) -> Result<()
     }
     let rest_s = if most_s > 0.0 { began.elapsed().as_secs_f64() } else { 0.0 };
     for settled in arms.iter_mut().filter_map(|stand| stand.file.settled.as_mut()) {
-        settled.rest_s = rest_s;
+        settled.rest_s += rest_s;
     }
     Ok(())
 }

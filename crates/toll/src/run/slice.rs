@@ -2,13 +2,13 @@
 //! is answered and agents have exported its spans, so that no request's cost falls outside.
 
 use toll_lab::Sample;
-use toll_load::{Check, LoadReport};
+use toll_load::{Check, LoadPlan, LoadReport, Stop};
 
 use super::arm::Stand;
 use super::load::{Stopped, drive, throughput};
 use super::{Session, seeds, settle};
-use crate::event::RunEvent;
-use crate::plan::{PlannedLoad, PlannedSlice, SliceOf};
+use crate::event::{RunEvent, Stage};
+use crate::plan::{Plan, PlannedLoad, PlannedSlice, REHEARSED_S, SliceOf};
 use crate::store::SliceRecord;
 
 /// The slices of a round at one size, of the arms that stand, in the plan's order.
@@ -17,18 +17,11 @@ pub fn all(
     arms: &mut [Stand],
     (round, size): (usize, usize),
 ) -> Result<(), Stopped> {
-    let (capacity_per_s, answer_s) = (session.capacity_per_s()?, settle::answer_s(arms));
     let slices = session.plan.slices(round, size);
+    let in_turn = InTurn::of(session, arms, round)?;
     for planned in &slices {
-        let Some(stand) = arms.iter_mut().find(|stand| stand.arm == planned.arm) else { continue };
-        if !stand.is_sound() {
-            continue;
-        }
-        let load = session.plan.load(&planned.load).expect("a slice is of one of the plan's loads");
-        let seed = seeds::of_slice(session.plan, round, planned);
-        let guard_s = session.plan.guard_of(round);
-        let of = SliceOf { capacity_per_s, guard_s, answer_s, seed };
-        let measured = one(session, stand, planned, load, &of);
+        let Some(stand) = sound(arms, planned) else { continue };
+        let measured = one(session, stand, planned, &in_turn);
         let measured = stand.unless_broken(session, measured)?;
         if let Some(slice) = measured {
             tell(session, planned, &slice, slices.len())?;
@@ -37,16 +30,73 @@ pub fn all(
     Ok(())
 }
 
+/// The slices before them that count for nothing, and then no request until the arms are quiet.
+pub fn rehearse(
+    session: &mut Session<'_>,
+    arms: &mut [Stand],
+    (round, size): (usize, usize),
+) -> Result<(), Stopped> {
+    let slices = session.plan.rehearsal(size);
+    if slices.is_empty() {
+        return Ok(());
+    }
+    let in_turn = InTurn::of(session, arms, round)?;
+    for planned in &slices {
+        let Some(stand) = sound(arms, planned) else { continue };
+        session.stage(Stage::Rehearse, Some(planned.arm.label()))?;
+        let sent = in_turn.engine_plan(session.plan, stand, planned).and_then(|plan| {
+            let plan = LoadPlan { stop: Stop::AfterSeconds(REHEARSED_S), ..plan };
+            drive(stand, &plan, session.interrupt, &mut |_| ())
+        });
+        stand.unless_broken(session, sent)?;
+    }
+    settle::rest(session, arms)
+}
+
+/// What the slices of a round have in common.
+struct InTurn {
+    round: usize,
+    capacity_per_s: Option<f64>,
+    answer_s: f64,
+}
+
+impl InTurn {
+    fn of(session: &Session<'_>, arms: &[Stand], round: usize) -> Result<Self, Stopped> {
+        let (capacity_per_s, answer_s) = (session.capacity_per_s()?, settle::answer_s(arms));
+        Ok(Self { round, capacity_per_s, answer_s })
+    }
+
+    fn engine_plan(
+        &self,
+        plan: &Plan,
+        stand: &Stand,
+        slice: &PlannedSlice,
+    ) -> Result<LoadPlan, Stopped> {
+        let Self { round, capacity_per_s, answer_s } = *self;
+        let (guard_s, seed) = (plan.guard_of(round), seeds::of_slice(plan, round, slice));
+        let of = SliceOf { capacity_per_s, guard_s, answer_s, seed };
+        load_of(plan, slice)
+            .engine_plan(&stand.environment.entry_url(), &of)
+            .ok_or_else(|| Stopped::Broken("the capacity that it refers to is not known".into()))
+    }
+}
+
+fn sound<'a>(arms: &'a mut [Stand], planned: &PlannedSlice) -> Option<&'a mut Stand> {
+    arms.iter_mut().find(|stand| stand.arm == planned.arm && stand.is_sound())
+}
+
+fn load_of<'p>(plan: &'p Plan, slice: &PlannedSlice) -> &'p PlannedLoad {
+    plan.load(&slice.load).expect("a slice is of one of the plan's loads")
+}
+
 fn one(
     session: &mut Session<'_>,
     stand: &mut Stand,
     planned: &PlannedSlice,
-    load: &PlannedLoad,
-    of: &SliceOf,
+    in_turn: &InTurn,
 ) -> Result<SliceRecord, Stopped> {
-    let plan = load
-        .engine_plan(&stand.environment.entry_url(), of)
-        .ok_or_else(|| Stopped::Broken("the capacity that it refers to is not known".into()))?;
+    let plan = in_turn.engine_plan(session.plan, stand, planned)?;
+    let (load, capacity_per_s) = (load_of(session.plan, planned), in_turn.capacity_per_s);
     let mut samples = vec![begin(stand)];
     let report = drive(stand, &plan, session.interrupt, &mut |environment| {
         samples.push(environment.sample_in_passing());
@@ -59,8 +109,8 @@ fn one(
         load: load.name.clone(),
         cycle: planned.cycle,
         place: planned.place,
-        rate_per_s: load.rate_per_s(of.capacity_per_s),
-        users: load.users(of.capacity_per_s),
+        rate_per_s: load.rate_per_s(capacity_per_s),
+        users: load.users(capacity_per_s),
         invalid: why_invalid(load, &report),
         report,
         samples,

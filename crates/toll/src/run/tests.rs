@@ -334,6 +334,32 @@ fn failed_requests_or_an_unkept_schedule_cost_one_slice() {
 }
 
 #[test]
+fn jvms_bear_each_load_once_before_the_slices_that_count() {
+    let on_a_jvm = STUDY.replace("{port: 9000}", "{port: 9000, runtime: spring}");
+    for (study, rehearsed) in [(STUDY, 0), (on_a_jvm.as_str(), 3)] {
+        let open = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&open);
+        let lab = lab(move |deployment, plan| {
+            counted.fetch_add(usize::from(!settles(plan)), Ordering::Relaxed);
+            sound(deployment, plan)
+        });
+        let flow = Flow::of(study);
+        let ran = flow.run(&lab);
+        ran.ending.as_ref().unwrap();
+        assert_eq!((flow.slices().len(), open.load(Ordering::Relaxed)), (12, 12 + 2 * rehearsed));
+        let is_rehearsal =
+            |e: &RunEvent| matches!(e, RunEvent::Stage { stage: Stage::Rehearse, .. });
+        assert_eq!(ran.count(is_rehearsal), 2 * rehearsed);
+        // What they sent is not part of what the proof must find.
+        let proven = calls(&lab).into_iter().filter_map(|call| match call {
+            FakeCall::CloseProof(traffic) => Some(traffic.requests),
+            _ => None,
+        });
+        assert!(proven.into_iter().all(|requests| requests == 2 * 1010), "{study}");
+    }
+}
+
+#[test]
 fn nothing_is_thrown_away_for_being_late_or_for_the_generators_cpu() {
     for check in ["send-lag", "own-cpu", "littles-law", "connections"] {
         let flow = Flow::of(STUDY);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::data_plane::collector::{Link, TraceGroup};
 use crate::data_plane::fixture::in_pods;
-use crate::deployment::{AgentKind, JavaAgent, Petclinic, PetclinicPart, Service};
+use crate::deployment::{AgentKind, Compilers, JavaAgent, Petclinic, PetclinicPart, Service};
 use crate::proof::Asked;
 
 const JAR: &str = "/cache/otel.jar";
@@ -111,7 +111,8 @@ fn petclinic() -> Deployment {
         program,
         ..chain().services[0].clone()
     };
-    let jvm = |part| Program::Petclinic(Petclinic { part, heap_mib: 256 });
+    let jvm =
+        |part| Program::Petclinic(Petclinic { part, heap_mib: 256, compilers: Compilers::Both });
     Deployment {
         entry: "gateway".into(),
         services: vec![
