@@ -41,10 +41,11 @@ impl Effect {
     }
 
     /// The change, as a share of the baseline, that so many `rounds` (two or more) find at `level` in 80 of 100
-    /// studies if rounds scatter as these do.
+    /// studies, as [`Effect::rounds_to_find`] has it: by the upper limit of the spread of these, where there are enough.
     pub fn detectable(&self, rounds: usize, level: Level) -> f64 {
         let n = rounds.max(2) as f64;
-        (self.deviation() * to_find(level, n) / n.sqrt()).exp_m1()
+        let deviation = self.upper_deviation().unwrap_or(self.deviation());
+        (deviation * to_find(level, n) / n.sqrt()).exp_m1()
     }
 
     fn further_rounds(&self, distance: f64, factor: impl Fn(f64) -> f64) -> Option<u32> {

@@ -42,10 +42,11 @@ impl Merged {
         merged.collect::<Vec<_>>().try_into().ok()
     }
 
-    /// Microseconds.
+    /// Microseconds. Read between the edges of buckets: the jackknife multiplies what leaving out a round changes, and
+    /// whole buckets with it.
     pub fn quantile(&self, quantile: f64) -> Figure {
-        let without = self.without.iter().map(|kept| kept.quantile_us(quantile)).collect();
-        Figure { all: self.all.quantile_us(quantile), without }
+        let without = self.without.iter().map(|kept| kept.interpolated_quantile_us(quantile));
+        Figure { all: self.all.interpolated_quantile_us(quantile), without: without.collect() }
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Equal {
     pub studies: usize,
     /// Reports in which a metric is higher or lower.
     pub false_reports: Share,
-    /// What an instrument without fault would show with as many rounds, shares in 95 of 100 calibrations.
+    /// What an instrument without fault would show with as many rounds, shares; 95 of 100 calibrations lie within all of their ranges.
     pub false_by_chance: [f64; 2],
     /// One a metric that could be read.
     pub metrics: Vec<Coverage>,

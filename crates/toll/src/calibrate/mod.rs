@@ -27,6 +27,7 @@ use crate::store::RunRecord;
 pub use design::{SHARE_OF_EQUAL, Unfit};
 use equal::Equal;
 use marks::Mark;
+use observed::Round;
 use order::Order;
 pub use page::{html, terminal};
 use planted::Found;
@@ -81,14 +82,21 @@ pub fn planted_effects(
     for_s: f64,
     cores: usize,
 ) -> Result<Option<(Plan, Vec<Plant>)>, Unfit> {
-    let Some(equal) = Equal::of(&observed::rounds(run), plan.bound, plan.seed) else {
-        return Ok(None);
-    };
-    let mut plants = planted::plants(&equal, loop_cost::measure(cores));
+    let cost = loop_cost::measure(cores);
     let capacity_per_s = run.lowest_capacity().map(|lowest| lowest.per_s);
     let rate_per_s = run.plan.loads.first().and_then(|load| load.rate_per_s(capacity_per_s));
-    let plan = design::planted(plan, &mut plants, rate_per_s, for_s)?;
-    Ok(Some((plan, plants)))
+    let sized_by = |rounds: &[Round]| {
+        let equal = Equal::of(rounds, plan.bound, plan.seed)?;
+        let mut plants = planted::plants(&equal, cost);
+        let planted = design::planted(plan, &mut plants, rate_per_s, for_s);
+        Some(planted.map(|planted| (planted, plants)))
+    };
+    let rounds = observed::rounds(run);
+    let Some((whole, _)) = sized_by(&rounds).transpose()? else { return Ok(None) };
+    // More arms stand in a round with planted effects, so that fewer cycles fit: as many of the equal arms tell what
+    // is found there.
+    let rounds: Vec<Round> = rounds.iter().map(|round| round.of_cycles(whole.cycles)).collect();
+    sized_by(&rounds).transpose()
 }
 
 /// What it found, for programs.

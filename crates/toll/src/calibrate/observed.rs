@@ -23,6 +23,19 @@ pub struct Round {
     pub arms: Vec<Arm>,
 }
 
+impl Round {
+    /// The same as if it had so many cycles at the most: the first that count.
+    pub fn of_cycles(&self, cycles: usize) -> Self {
+        let arms = self.arms.iter().map(|arm| {
+            let numbers: BTreeSet<usize> = arm.slices.iter().map(|slice| slice.cycle).collect();
+            let first: BTreeSet<usize> = numbers.into_iter().take(cycles).collect();
+            let kept = arm.slices.iter().filter(|slice| first.contains(&slice.cycle));
+            Arm::new(arm.label.clone(), kept.cloned().collect())
+        });
+        Self { arms: arms.collect(), ..*self }
+    }
+}
+
 /// An arm in a round.
 #[derive(Debug, Clone)]
 pub struct Arm {

@@ -96,13 +96,7 @@ impl Session<'_> {
 
     /// Stores and prints the page.
     fn conclude(&self, planted: Option<(&Store, Vec<Plant>)>) -> Result<(), CliError> {
-        let equal = self.store.read()?;
-        let planted = match planted {
-            Some((store, plants)) => Some((store.read()?, plants)),
-            None => None,
-        };
-        let planted = planted.as_ref().map(|(run, plants)| (run, plants.clone()));
-        let calibration = calibrate::calibration(&equal, planted);
+        let calibration = computed(&self.store, planted)?;
         self.store.write_report(calibrate::FILE, &calibrate::json(&calibration))?;
         let page = self.store.write_report("calibration.html", &calibrate::html(&calibration))?;
         print(&calibrate::terminal(&calibration))?;
@@ -147,7 +141,22 @@ fn status(ending: Ending) -> u8 {
     }
 }
 
-/// The page of an earlier calibration, when the directory is one's.
+/// What the measured parts say.
+fn computed(equal: &Store, planted: Option<(&Store, Vec<Plant>)>) -> Result<Calibration, CliError> {
+    let planted = match planted {
+        Some((store, plants)) => Some((store.read()?, plants)),
+        None => None,
+    };
+    let planted = planted.as_ref().map(|(run, plants)| (run, plants.clone()));
+    Ok(calibrate::calibration(&equal.read()?, planted))
+}
+
+/// An earlier calibration, computed again from what was measured, when the directory is one's.
 pub fn earlier(store: &Store) -> Result<Option<Calibration>, CliError> {
-    Ok(store.read_report(calibrate::FILE)?)
+    let Some(earlier) = store.read_report::<Calibration>(calibrate::FILE)? else { return Ok(None) };
+    let planted = match earlier.plants.is_empty() {
+        true => None,
+        false => Some(Store::open(&store.dir().join(calibrate::PLANTED))?.0),
+    };
+    Ok(Some(computed(store, planted.as_ref().map(|store| (store, earlier.plants)))?))
 }
