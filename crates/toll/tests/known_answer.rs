@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::Value;
 use toll_load::{Check, LoadReport};
 
 /// S = 100 ms, T = 1000 ms: p99 = S - 0.01 T, p99.9 = S - 0.001 T.
@@ -36,10 +37,29 @@ settle: {slice: 100ms, max: 600ms, connections: 1, rest: 0s}
 idle: 0s
 ";
 
+/// Slices are half a second, answers up to more than twice that.
+const SLOW: &str = "
+study: slow
+app:
+  entry: server
+  services:
+    server: {port: 9000, work: {cpu: 0us}, stall: {every: 1200ms, for: 1100ms}}
+variants:
+  a: {}
+  b: {}
+baseline: a
+loads:
+  steady: {open: {rate: 50/s}, slice: 500ms}
+rounds: 1
+cycles: 2
+settle: {slice: 100ms, max: 600ms, connections: 1, rest: 0s}
+idle: 0s
+";
+
 #[test]
 fn a_stall_shows_in_the_percentiles_of_a_whole_run_as_arithmetic_says() {
     let dir = tempfile::tempdir().unwrap();
-    let loads = measured_loads(dir.path());
+    let loads: Vec<LoadReport> = slices_of(STUDY, dir.path()).iter().map(load_of).collect();
     assert_eq!(loads.len(), 6);
     for (quantile, expected_ms) in [(0.99, P99_MS), (0.999, P999_MS)] {
         let quantiles = loads.iter().map(|load| load.measure.latency.quantile_us(quantile) / 1e3);
@@ -54,15 +74,57 @@ fn a_stall_shows_in_the_percentiles_of_a_whole_run_as_arithmetic_says() {
     assert_eq!(failed, None);
 }
 
+#[test]
+fn slices_of_two_arms_never_overlap_however_slow_the_answers_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut slices: Vec<Slice> = slices_of(SLOW, dir.path()).iter().map(Slice::of).collect();
+    assert_eq!(slices.len(), 3 * 2 * 2);
+    slices.sort_by_key(|slice| slice.begin_ns);
+    let slowest_us =
+        slices.iter().map(|slice| slice.load.measure.latency.max_us()).fold(0.0, f64::max);
+    assert!(slowest_us > 7e5, "no answer took longer than its slice: {slowest_us} us");
+    for pair in slices.windows(2) {
+        assert!(pair[0].end_ns <= pair[1].begin_ns, "they overlap: {pair:#?}");
+    }
+    for Slice { begin_ns, end_ns, load } in slices {
+        let sent_ns = load.warm_up.begin_ns;
+        assert!(begin_ns <= sent_ns, "sent at {sent_ns}, before the counters of {begin_ns}");
+        for phase in [&load.warm_up, &load.measure] {
+            assert_eq!((phase.sent, phase.unanswered), (phase.done, 0), "{load:#?}");
+        }
+        assert!(load.measure.end_ns <= end_ns, "{} is after {end_ns}", load.measure.end_ns);
+    }
+}
+
+/// What a slice's counters enclose, and its load.
+#[derive(Debug)]
+struct Slice {
+    begin_ns: u64,
+    end_ns: u64,
+    load: LoadReport,
+}
+
+impl Slice {
+    fn of(line: &Value) -> Self {
+        let samples = line["samples"].as_array().unwrap();
+        let at = |sample: &Value| sample["at_ns"].as_u64().unwrap();
+        Self {
+            begin_ns: at(samples.first().unwrap()),
+            end_ns: at(samples.last().unwrap()),
+            load: load_of(line),
+        }
+    }
+}
+
 /// Checks that a busy machine may fail, whatever the service does.
 fn judges_the_machine(check: &Check) -> bool {
     ["send-lag", "own-cpu"].contains(&check.name.as_str())
 }
 
-/// The reports of all slices of a real run at the best isolation level of this machine.
-fn measured_loads(dir: &Path) -> Vec<LoadReport> {
-    let (study, run) = (dir.join("stall.yaml"), dir.join("run"));
-    fs::write(&study, STUDY).unwrap();
+/// The lines of all slices of a real run at the best isolation level of this machine.
+fn slices_of(text: &str, dir: &Path) -> Vec<Value> {
+    let (study, run) = (dir.join("study.yaml"), dir.join("run"));
+    fs::write(&study, text).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_toll"))
         .args(["run", "--seed", "1", "--out"])
         .args([&run, &study])
@@ -70,11 +132,14 @@ fn measured_loads(dir: &Path) -> Vec<LoadReport> {
         .unwrap();
     let talk = String::from_utf8_lossy(&output.stderr);
     assert!(run.join("report.json").exists(), "{talk}");
-    ["a", "b", "a-again"].iter().flat_map(|arm| slices(&run.join("rounds/01").join(arm))).collect()
+    ["a", "b", "a-again"].iter().flat_map(|arm| lines(&run.join("rounds/01").join(arm))).collect()
 }
 
-fn slices(arm: &Path) -> Vec<LoadReport> {
+fn lines(arm: &Path) -> Vec<Value> {
     let text = fs::read_to_string(arm.join("slices.jsonl")).unwrap();
-    let report = |line| serde_json::from_str::<serde_json::Value>(line).unwrap()["report"].take();
-    text.lines().map(|line| serde_json::from_value(report(line)).unwrap()).collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn load_of(line: &Value) -> LoadReport {
+    serde_json::from_value(line["report"].clone()).unwrap()
 }
