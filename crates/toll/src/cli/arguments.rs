@@ -177,7 +177,9 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Arguments of `toll run`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "toll run [OPTIONS] <STUDY>\n       toll run [--rounds <+N>] --resume <RUN>",
+    after_help = "\
 Examples:
   toll run mesher --quick
   toll run mesher --for 10m --width 2%
@@ -187,7 +189,8 @@ Examples:
   toll run petclinic-agent
   toll run egress-gateway --database postgres
   toll run --resume runs/20261121-140312-mesher
-  toll run --resume runs/20261121-140312-mesher --rounds +8")]
+  toll run --resume runs/20261121-140312-mesher --rounds +8"
+)]
 pub struct RunArguments {
     /// The study and how to run it; not with --resume, which keeps the plan.
     #[command(flatten)]

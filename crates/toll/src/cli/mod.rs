@@ -6,13 +6,13 @@ mod capacity;
 mod commands;
 mod parts;
 mod progress;
+mod spelling;
 mod talk;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use arguments::{Arguments, Command};
+use arguments::Command;
 
 /// Exit statuses, as the README documents them.
 pub mod exit {
@@ -34,7 +34,8 @@ pub mod exit {
 
 /// Runs the command that was typed.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    let arguments = spelling::parsed(&typed).unwrap_or_else(|error| error.exit());
     let outcome = match arguments.command {
         Command::Run(arguments) => commands::run(&arguments),
         Command::Load(arguments) => commands::load(&arguments),
