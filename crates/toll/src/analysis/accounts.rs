@@ -3,109 +3,33 @@
 //! CPU comes from cumulative counters at a slice's ends (METHOD.md rule 5); what the host used beyond the
 //! sum of the components is *unattributed* (kernel threads, softirq outside of any component, arms that stand by).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashMap;
+use std::rc::Rc;
 
-use toll_lab::{Component, Reading, Role, Sample};
+use toll_lab::{Component, ComponentSample, Reading, Sample};
 
-use super::groups::sidecar_label;
+use super::owners::{Owner, Snapshot, Use, value};
 use super::tally::Tally;
 
-/// An owner of CPU time or memory.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Owner {
-    /// A component of the lab.
-    Component(Component),
-    /// Nobody that can be named.
-    Unattributed,
-}
+/// Nanoseconds by owner; `None` for one whose counter could not be read.
+pub type ByOwner = Vec<(Rc<Owner>, Option<f64>)>;
 
-impl Owner {
-    /// `client`, `client sidecar`, `nginx (90 pods)`, `nginx sidecars (90)`, `node-1 proxy`, `egress gateway`,
-    /// `egress SNI proxy`, `load generator`, `toll`, `unattributed`.
-    pub fn label(&self) -> String {
-        match self {
-            Self::Unattributed => "unattributed".into(),
-            Self::Component(c) => match c.role {
-                Role::Application => c.pod.clone(),
-                Role::Sidecar => sidecar_label(&c.pod),
-                Role::Gateway | Role::Database | Role::Waypoint => c.pod.clone(),
-                Role::EgressGateway => format!("{} gateway", c.pod),
-                Role::SniProxy => format!("{} SNI proxy", c.pod),
-                Role::NodeProxy => format!("{} proxy", c.pod),
-                Role::Collector => "collector".into(),
-                Role::LoadGenerator => "load generator".into(),
-                Role::Harness => "toll".into(),
-            },
-        }
-    }
-
-    /// `application`, `sidecar`, `node_proxy`, `waypoint`, `gateway`, `egress_gateway`, `sni_proxy`, `database`,
-    /// `collector`, `load_generator`, `harness`, `unattributed`.
-    pub fn role(&self) -> &'static str {
-        match self {
-            Self::Unattributed => "unattributed",
-            Self::Component(c) => match c.role {
-                Role::Application => "application",
-                Role::Sidecar => "sidecar",
-                Role::NodeProxy => "node_proxy",
-                Role::Waypoint => "waypoint",
-                Role::Gateway => "gateway",
-                Role::EgressGateway => "egress_gateway",
-                Role::SniProxy => "sni_proxy",
-                Role::Database => "database",
-                Role::Collector => "collector",
-                Role::LoadGenerator => "load_generator",
-                Role::Harness => "harness",
-            },
-        }
-    }
-
-    /// Whether it is a proxy of the data plane.
-    pub fn is_data_plane(&self) -> bool {
-        let Self::Component(Component { role, .. }) = self else { return false };
-        matches!(
-            role,
-            Role::Sidecar | Role::NodeProxy | Role::Waypoint | Role::EgressGateway | Role::SniProxy
-        )
-    }
-
-    /// Whether its cost is part of the system that is measured.
-    pub fn is_measured(&self) -> bool {
-        let Self::Component(Component { role, .. }) = self else { return false };
-        !matches!(role, Role::Collector | Role::LoadGenerator | Role::Harness)
-    }
-
-    /// The pod it runs in, when it is part of the system that is measured.
-    pub fn pod(&self) -> Option<&str> {
-        let Self::Component(component) = self else { return None };
-        self.is_measured().then_some(component.pod.as_str())
-    }
-
-    /// Whether it is a gateway.
-    pub fn is_gateway(&self) -> bool {
-        matches!(self, Self::Component(Component { role: Role::Gateway, .. }))
-    }
-
-    /// Whether it is one of the application's services.
-    pub fn is_application(&self) -> bool {
-        matches!(self, Self::Component(Component { role: Role::Application, .. }))
-    }
-}
-
-/// CPU time by owner in one window or several, nanoseconds; `None` for an owner whose counter could not be read.
+/// CPU time by owner in one window or several.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CpuAccount {
     /// Length of the windows together, nanoseconds.
     pub window_ns: u64,
     /// In the order of the deployment, *unattributed* last.
-    pub by_owner: Vec<(Owner, Option<f64>)>,
+    pub by_owner: ByOwner,
 }
 
 impl CpuAccount {
     /// Of the window between two samples.
-    pub fn of(begin: &Sample, end: &Sample) -> Self {
-        let mut by_owner = components(begin, end);
-        by_owner.push((Owner::Unattributed, unattributed(begin, end, &by_owner)));
+    pub fn of(begin: &Snapshot, end: &Snapshot) -> Self {
+        let mut by_owner: ByOwner = end.uses.iter().map(|now| used(begin, now)).collect();
+        let owned: Option<f64> = by_owner.iter().map(|(_, ns)| *ns).sum();
+        let busy = end.busy_ns.saturating_sub(begin.busy_ns) as f64;
+        by_owner.push((Rc::new(Owner::unattributed()), owned.map(|owned| busy - owned)));
         Self { window_ns: end.at_ns.saturating_sub(begin.at_ns), by_owner }
     }
 
@@ -137,38 +61,40 @@ impl CpuAccount {
     }
 }
 
-fn components(begin: &Sample, end: &Sample) -> Vec<(Owner, Option<f64>)> {
-    // A component without an earlier reading began at zero.
-    let before: BTreeMap<&Component, &Reading<u64>> =
+fn used(begin: &Snapshot, now: &Use) -> (Rc<Owner>, Option<f64>) {
+    // An owner without an earlier reading began at zero.
+    let then = begin.uses.iter().find(|then| then.owner == now.owner);
+    let then = then.map_or(Some(0), |then| then.cpu_ns);
+    let used = now.cpu_ns.zip(then).map(|(now, then)| now.saturating_sub(then) as f64);
+    (Rc::clone(&now.owner), used)
+}
+
+/// CPU time of the window between two samples that components used, and that none did, nanoseconds; `None` when a
+/// counter could not be read.
+pub fn owned_and_others(begin: &Sample, end: &Sample) -> Option<[f64; 2]> {
+    let before: HashMap<&Component, &Reading<u64>> =
         begin.components.iter().map(|c| (&c.component, &c.cpu_ns)).collect();
-    end.components
-        .iter()
-        .map(|c| {
-            let earlier = before.get(&c.component).map_or(Some(0), |reading| value(reading));
-            let used =
-                value(&c.cpu_ns).zip(earlier).map(|(now, then)| now.saturating_sub(then) as f64);
-            (Owner::Component(c.component.clone()), used)
-        })
-        .collect()
+    let used = |now: &ComponentSample| {
+        let then = before.get(&now.component).map_or(Some(0), |then| value(then))?;
+        Some(value(&now.cpu_ns)?.saturating_sub(then) as f64)
+    };
+    let owned = end.components.iter().map(used).sum::<Option<f64>>()?;
+    Some([owned, end.host.busy_ns.saturating_sub(begin.host.busy_ns) as f64 - owned])
 }
 
-fn unattributed(begin: &Sample, end: &Sample, owned: &[(Owner, Option<f64>)]) -> Option<f64> {
-    let busy = end.host.busy_ns.saturating_sub(begin.host.busy_ns) as f64;
-    let owned: Option<f64> = owned.iter().map(|(_, ns)| *ns).sum();
-    owned.map(|owned| busy - owned)
-}
+/// An owner with what it held over time: nanoseconds on the samples' clock, bytes.
+pub type Held = (Rc<Owner>, Vec<(u64, f64)>);
 
-/// Anonymous memory by owner over time: nanoseconds on the samples' clock, bytes.
-pub fn memory_series(tally: &Tally<'_>) -> Vec<(Owner, Vec<(u64, f64)>)> {
-    let mut series: Vec<(Owner, Vec<(u64, f64)>)> = Vec::new();
-    for sample in tally.samples() {
-        for c in &sample.components {
-            let Some(bytes) = value(&c.memory.anonymous) else { continue };
-            let owner = Owner::Component(c.component.clone());
-            let point = (sample.at_ns, bytes as f64);
-            match series.iter_mut().find(|(known, _)| *known == owner) {
+/// Anonymous memory by owner.
+pub fn memory_series(tally: &Tally<'_>) -> Vec<Held> {
+    let mut series: Vec<Held> = Vec::new();
+    for snapshot in tally.snapshots() {
+        for Use { owner, anonymous, .. } in &snapshot.uses {
+            let Some(bytes) = anonymous else { continue };
+            let point = (snapshot.at_ns, *bytes as f64);
+            match series.iter_mut().find(|(known, _)| known == owner) {
                 Some((_, points)) => points.push(point),
-                None => series.push((owner, vec![point])),
+                None => series.push((Rc::clone(owner), vec![point])),
             }
         }
     }
@@ -177,20 +103,23 @@ pub fn memory_series(tally: &Tally<'_>) -> Vec<(Owner, Vec<(u64, f64)>)> {
 
 /// Mean anonymous memory of the measured system, bytes.
 pub fn mean_memory(tally: &Tally<'_>) -> Option<f64> {
-    mean(tally.samples().filter_map(|sample| memory_of(sample, Owner::is_measured)))
+    mean(tally.snapshots().filter_map(|snapshot| memory_of(snapshot, Owner::is_measured)))
+}
+
+/// Anonymous memory of the owners that `wanted` picks, bytes; `None` when one is unknown or there is none.
+pub fn memory_of(snapshot: &Snapshot, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
+    let mut picked = snapshot.uses.iter().filter(|of| wanted(&of.owner)).peekable();
+    picked.peek()?;
+    picked.map(|of| of.anonymous.map(|bytes| bytes as f64)).sum()
 }
 
 /// Mean memory charged to the owners that `wanted` picks, page cache included, bytes.
 pub fn mean_charged(tally: &Tally<'_>, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
-    // Asked once a component, not once a sample: many pods in many slices are many questions.
-    let components = tally.samples().flat_map(|sample| &sample.components);
-    let mut known: BTreeSet<&Component> = components.map(|c| &c.component).collect();
-    known.retain(|component| wanted(&Owner::Component((*component).clone())));
-    let sum = |sample: &Sample| -> Option<f64> {
-        let components = sample.components.iter().filter(|c| known.contains(&c.component));
-        components.map(|c| value(&c.memory.current).map(|bytes| bytes as f64)).sum()
+    let sum = |snapshot: &Snapshot| -> Option<f64> {
+        let picked = snapshot.uses.iter().filter(|of| wanted(&of.owner));
+        picked.map(|of| of.current.map(|bytes| bytes as f64)).sum()
     };
-    mean(tally.samples().filter_map(sum))
+    mean(tally.snapshots().filter_map(sum))
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -200,21 +129,6 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 /// Whether the pod is an owner: there, and not one of many that are one.
 pub fn has_pod(tally: &Tally<'_>, pod: &str) -> bool {
-    let first = tally.samples().next();
-    first.is_some_and(|sample| sample.components.iter().any(|c| c.component.pod == pod))
-}
-
-/// Anonymous memory of the owners that `wanted` picks, bytes; `None` when one is unknown or there is none.
-pub fn memory_of(sample: &Sample, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
-    let owners = sample.components.iter();
-    let mut picked = owners.filter(|c| wanted(&Owner::Component(c.component.clone()))).peekable();
-    picked.peek()?;
-    picked.map(|c| value(&c.memory.anonymous).map(|bytes| bytes as f64)).sum()
-}
-
-fn value(reading: &Reading<u64>) -> Option<u64> {
-    match reading {
-        Reading::Value(value) => Some(*value),
-        Reading::Missing(_) => None,
-    }
+    let first = tally.snapshots().next();
+    first.is_some_and(|snapshot| snapshot.uses.iter().any(|of| of.owner.pods.is(pod)))
 }

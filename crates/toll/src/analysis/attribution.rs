@@ -3,26 +3,10 @@
 //! A component that one arm lacks costs nothing there. The application's own extra (its second TLS, its longer
 //! queues) is so kept apart from what the proxies use.
 
-use super::accounts::Owner;
 use super::effects::{self, Paired};
-use super::findings::{AttributedCost, Attribution, Estimate};
+use super::findings::{AttributedCost, Attribution, Estimate, Owner, Payer, Role};
 use super::summary::Arms;
 use super::tally::Tally;
-
-/// Who pays, in the order in which a request meets them; then what is not counted in CPU per request.
-const PAYERS: [&str; 8] = [
-    "gateway",
-    "application",
-    "sidecar",
-    "egress_gateway",
-    "sni_proxy",
-    "node_proxy",
-    "waypoint",
-    "database",
-];
-const UNATTRIBUTED: &str = "unattributed";
-/// What is toll's own has no share in what a variant changed.
-const INSTRUMENT: [&str; 3] = ["collector", "load_generator", "harness"];
 
 /// One per variant but the baseline, which is the first of `arms`, when both have tallies in one round. Of the
 /// baseline it is the mean of its arms.
@@ -33,16 +17,17 @@ pub fn attribution(arms: &[Arms<'_>]) -> Vec<Attribution> {
 
 fn of_variant(name: &str, baseline: &[&Tally<'_>], variant: &[&Tally<'_>]) -> Option<Attribution> {
     let pair = Pair { baseline, variant };
-    let counted = pair.line("CPU per request", "counted", Owner::is_measured);
-    let whole = pair.line("with what no component owns", "whole", |owner| {
-        owner.is_measured() || *owner == Owner::Unattributed
-    });
+    let owners = pair.owners();
+    let of_owner = |owner: &Owner| pair.line(Payer::Owner(owner.clone()), |one| one == owner);
+    let of_role = |role| pair.line(Payer::Role(role), |owner| owner.role == role);
+    let alike = owners.chunk_by(|one, next| one.role == next.role);
+    let several = alike.filter(|alike| alike.len() > 1 && alike[0].is_measured());
     let mut attribution = Attribution {
         variant: name.into(),
-        parts: pair.owners().iter().filter_map(|owner| pair.part(owner)).collect(),
-        subtotals: PAYERS.iter().filter_map(|role| pair.subtotal(role)).collect(),
-        counted,
-        whole,
+        parts: owners.iter().filter_map(of_owner).collect(),
+        subtotals: several.filter_map(|alike| of_role(alike[0].role)).collect(),
+        counted: pair.line(Payer::Counted, Owner::is_measured),
+        whole: pair.line(Payer::Whole, |owner| !owner.role.is_instrument()),
     };
     share_out(&mut attribution);
     (!attribution.parts.is_empty()).then_some(attribution)
@@ -61,35 +46,19 @@ impl Pair<'_> {
         let tallies = self.baseline.iter().chain(self.variant);
         for (owner, _) in tallies.flat_map(|tally| &tally.sums.cpu.by_owner) {
             if !owners.contains(owner) {
-                owners.push(owner.clone());
+                owners.push(Owner::clone(owner));
             }
         }
-        let roles: Vec<&str> = PAYERS.into_iter().chain([UNATTRIBUTED]).chain(INSTRUMENT).collect();
-        owners.sort_by_key(|owner| roles.iter().position(|role| *role == owner.role()));
+        owners.sort_by_key(|owner| owner.role);
         owners
     }
 
-    fn part(&self, owner: &Owner) -> Option<AttributedCost> {
-        self.line(&owner.label(), owner.role(), |one| one == owner)
-    }
-
-    fn subtotal(&self, role: &str) -> Option<AttributedCost> {
-        let several = self.owners().iter().filter(|owner| owner.role() == role).count() > 1;
-        several.then(|| self.line(role, role, |owner| owner.role() == role)).flatten()
-    }
-
-    fn line(
-        &self,
-        component: &str,
-        role: &str,
-        wanted: impl Fn(&Owner) -> bool,
-    ) -> Option<AttributedCost> {
+    fn line(&self, payer: Payer, wanted: impl Fn(&Owner) -> bool) -> Option<AttributedCost> {
         let observe = |t: &Tally<'_>| effects::cpu_per_request(t, &wanted);
         let paired = Paired::observing(self.baseline, self.variant, observe);
         let (baseline, value) = paired.means()?;
         Some(AttributedCost {
-            component: component.into(),
-            role: role.into(),
+            payer,
             baseline: has(self.baseline, &wanted).then_some(baseline),
             value: has(self.variant, &wanted).then_some(value),
             change: paired.difference_estimate()?,
@@ -110,7 +79,8 @@ fn share_out(attribution: &mut Attribution) {
     let Some(whole) = whole else { return };
     let sums = attribution.counted.iter_mut().chain(&mut attribution.whole);
     let lines = attribution.parts.iter_mut().chain(&mut attribution.subtotals).chain(sums);
-    for line in lines.filter(|line| !INSTRUMENT.contains(&line.role.as_str())) {
+    // What is toll's own has no share in what a variant changed.
+    for line in lines.filter(|line| !line.payer.role().is_some_and(Role::is_instrument)) {
         line.share = Some(line.change.value / whole.value);
     }
 }

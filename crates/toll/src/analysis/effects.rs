@@ -6,8 +6,8 @@ use toll_load::Histogram;
 use toll_stats::Figures;
 
 use super::LEVEL;
-use super::accounts::{self, Owner};
-use super::findings::{Effect, Estimate, Measured, Metric, Scatter, View};
+use super::accounts;
+use super::findings::{Effect, Estimate, Measured, Metric, Owner, Scatter, View};
 use super::merged::{self, Merged};
 use super::tally::Tally;
 use super::verdicts::Judged;

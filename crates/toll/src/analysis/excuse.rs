@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::accounts::{CpuAccount, Owner};
+use super::accounts;
 use crate::store::{RunRecord, SliceRecord};
 
 /// Share of the machine below which a disturbance is none.
@@ -94,11 +94,10 @@ impl Disturbance {
     /// Adds a slice, whether it counts or not.
     pub fn add(&mut self, slice: &SliceRecord) {
         let [first, .., last] = slice.samples.as_slice() else { return };
-        let account = CpuAccount::of(first, last);
-        let others = account.total_ns(|owner| *owner == Owner::Unattributed);
+        let [_, others] = accounts::owned_and_others(first, last).unwrap_or_default();
         self.stolen_ns += last.host.steal_ns.saturating_sub(first.host.steal_ns) as f64;
-        self.others_ns += others.unwrap_or(0.0).max(0.0);
-        self.window_ns += account.window_ns as f64;
+        self.others_ns += others.max(0.0);
+        self.window_ns += last.at_ns.saturating_sub(first.at_ns) as f64;
     }
 
     /// Of all slices.

@@ -1,8 +1,13 @@
 //! What a run found: the numbers that every report shows. Plain data, nothing rounded, stable order.
 
+mod caveat;
+
 use serde::{Deserialize, Serialize};
 
-pub use crate::plan::{Cell, Derived, Metric};
+pub use super::owners::{Owner, Pods, Role};
+pub use crate::plan::{Cell, Derived, Metric, PlannedRate, PlannedUsers, Release, SliceLength};
+pub use crate::store::Invalid;
+pub use caveat::*;
 
 /// Everything a report needs; `report.json` is this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,9 +38,9 @@ pub struct Findings {
     /// Latency and CPU per request against the rate, when the run has a curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<Curve>,
-    /// Where published figures come from, and what to know about them.
-    #[serde(default)]
-    pub published: Vec<String>,
+    /// Where published figures come from, when the study has some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Publication>,
     /// One per variant that ran.
     pub proofs: Vec<ProofSummary>,
     /// The discarded runs on fresh services, one per variant that had some.
@@ -63,8 +68,8 @@ pub struct Findings {
     pub caveats: Vec<Caveat>,
     /// What ran, round by round and arm by arm.
     pub rounds: Vec<RoundLine>,
-    /// What the machine and the run were, as label and value, in the order to print.
-    pub manifest: Vec<(String, String)>,
+    /// What the machine and the run were, in the order to print.
+    pub facts: Vec<Fact>,
 }
 
 /// How much was measured, and how long that took.
@@ -131,41 +136,6 @@ pub struct CurvePointAtRate {
     pub cpu_us: Option<Estimate>,
     /// Whether completions kept up with arrivals.
     pub carried: bool,
-}
-
-/// Something that weakens the result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Caveat {
-    /// What it is about.
-    pub kind: CaveatKind,
-    /// One sentence, without a full stop.
-    pub text: String,
-}
-
-/// What a caveat is about; in the order in which they are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CaveatKind {
-    /// A variant did not run, or not all that was planned.
-    Missing,
-    /// What stands for something else: another proxy, another database.
-    StandIn,
-    /// Slices or arms that do not count.
-    Invalid,
-    /// How the comparison was made: arms that followed each other, rates that differ, queues.
-    Comparison,
-    /// What else the machine did: stolen time, other work, excused cycles.
-    Machine,
-    /// Few rounds or few requests behind a figure, or estimators that disagree.
-    Precision,
-    /// Services that had not settled.
-    Settling,
-    /// Claims that a proof had to leave out.
-    Proof,
-    /// Readings that are missing.
-    Readings,
-    /// The lab's limits.
-    Lab,
 }
 
 /// A closed loop over its number of connections.
@@ -264,8 +234,11 @@ pub struct LoadFindings {
     /// Where it lies in the study's sweep, if it is one of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<Cell>,
-    /// One line: `open loop, 560/s constant (50 % of the capacity of istio, 1120/s)`.
-    pub describes: String,
+    pub release: Release,
+    /// Arrivals per second, once the capacity that they refer to is known; absent without an arrival schedule.
+    pub rate_per_s: Option<f64>,
+    /// As long as it was here.
+    pub slice: SliceLength,
     /// One per variant with at least one slice that counts, the baseline first.
     pub variants: Vec<VariantLoad>,
     /// One per metric and variant but the baseline; latency first, then CPU per request.
@@ -364,25 +337,18 @@ pub struct CurvePoint {
     pub high_us: f64,
 }
 
-/// What one component costs.
+/// What one owner costs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComponentCost {
-    /// `client`, `client sidecar`, `nginx (90 pods)`, `nginx sidecars (90)`, `load generator`, `unattributed`, ...
-    pub component: String,
-    /// Which group it belongs to: `application`, `sidecar`, `node_proxy`, `waypoint`, `gateway`, `egress_gateway`,
-    /// `sni_proxy`, `database`, `collector`, `load_generator`, `harness`, `unattributed`.
-    pub role: String,
+    pub owner: Owner,
     /// Mean over rounds: microseconds per request, or thousandths of a core.
     pub cost: Estimate,
 }
 
-/// Memory of one component over a round.
+/// Memory of one owner over a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemorySeries {
-    /// As in [`ComponentCost`].
-    pub component: String,
-    /// As in [`ComponentCost`].
-    pub role: String,
+    pub owner: Owner,
     /// Seconds since the measured phase began (negative: before it), bytes.
     pub points: Vec<(f64, f64)>,
 }
@@ -736,8 +702,8 @@ pub struct Regime {
 pub struct SpanCosts {
     /// The variant, held against the baseline.
     pub variant: String,
-    /// `all` for all components that are compared, else the service.
-    pub of: String,
+    /// The service whose CPU it is; absent for all components that are compared.
+    pub service: Option<String>,
     /// In order of the number of spans.
     pub points: Vec<SpanPoint>,
     /// CPU time for each further span of a request, microseconds: one slope through all rounds, with the rounds' scatter.
@@ -796,15 +762,15 @@ pub struct HeapTrend {
 pub struct TraversalCosts {
     /// One a sidecar, in the order of the deployment.
     pub sidecars: Vec<SidecarCost>,
-    /// All of them together, as the pod `all`.
+    /// All of them together.
     pub total: SidecarCost,
 }
 
 /// What one sidecar costs; means over rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SidecarCost {
-    /// Name of its pod.
-    pub pod: String,
+    /// Beside which it runs; absent for all sidecars together.
+    pub pods: Option<Pods>,
     /// CPU time for each completed request, microseconds.
     pub cpu_us: Estimate,
     /// Times that a request, or a query that it led to, crossed it: counted by the proof of path.
@@ -818,8 +784,7 @@ pub struct SidecarCost {
 pub struct Attribution {
     /// The variant, held against the baseline.
     pub variant: String,
-    /// Every component of either arm: gateway, application, sidecars, egress gateway and its SNI proxy, node proxies,
-    /// waypoint, database, then what is not counted.
+    /// Every owner of either arm, by role.
     pub parts: Vec<AttributedCost>,
     /// The same summed up by role; only roles with several components.
     pub subtotals: Vec<AttributedCost>,
@@ -829,13 +794,33 @@ pub struct Attribution {
     pub whole: Option<AttributedCost>,
 }
 
+/// Who pays for a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Payer {
+    Owner(Owner),
+    /// All owners of a role.
+    Role(Role),
+    /// All that is counted in CPU per request.
+    Counted,
+    /// The same with what nobody owns.
+    Whole,
+}
+
+impl Payer {
+    pub fn role(&self) -> Option<Role> {
+        match self {
+            Self::Owner(owner) => Some(owner.role),
+            Self::Role(role) => Some(*role),
+            Self::Counted | Self::Whole => None,
+        }
+    }
+}
+
 /// One line of an [`Attribution`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttributedCost {
-    /// As in [`ComponentCost`].
-    pub component: String,
-    /// As in [`ComponentCost`].
-    pub role: String,
+    pub payer: Payer,
     /// Mean of the baseline in the rounds that both have; absent when it has no such component.
     pub baseline: Option<f64>,
     /// Mean of the variant in the rounds that both have; absent when it has no such component.
@@ -849,13 +834,10 @@ pub struct AttributedCost {
 /// CPU and memory of one pod, or of several together, as `kubectl top pods` counts: the sidecar's in its pod.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PodRow {
-    /// Name of the pod.
-    pub pod: String,
+    /// Whose pod, with what runs beside it; absent for the total of all pods but the ingress gateways.
+    pub owner: Option<Owner>,
     /// Its group (namespace); empty for a total.
     pub group: String,
-    /// `application`, `database`, `node_proxy`, `waypoint`, `egress_gateway` (with its SNI proxy), `gateway`, or `total`
-    /// for all pods but the ingress gateways.
-    pub role: String,
     /// One a variant that has the pod, the baseline first.
     pub uses: Vec<PodUse>,
 }
@@ -1033,11 +1015,94 @@ pub struct ProofSummary {
     pub arms: usize,
     /// Arms whose claims all held.
     pub proven: usize,
-    /// The claims as of the last one: claim, expected, seen, holds.
-    pub claims: Vec<(String, String, String, bool)>,
+    /// As of the last one.
+    pub claims: Vec<Claim>,
     /// Spans over its slices that count, for each number of them that a request leaves; empty where no agent runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<SpansOfLoads>,
+}
+
+/// Where published figures come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Publication {
+    /// As the study names it.
+    pub source: String,
+    /// What the study says about the figures, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// One claim of a proof.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    pub topic: Topic,
+    pub claim: String,
+    pub expected: String,
+    pub seen: String,
+    pub holds: bool,
+}
+
+/// What a claim is about: those that sum the others up, in the order in which they are named first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Topic {
+    SniProxy,
+    /// That a client without an identity of the mesh is refused.
+    Identity,
+    /// Whose address connections to an external service come from.
+    EgressAddress,
+    /// That traffic went past every sidecar.
+    Bypass,
+    /// Whose TLS it is.
+    EndToEnd,
+    /// Ways through sidecars.
+    Crossings,
+    /// Writes that were acknowledged.
+    Acknowledged,
+    /// Rows that were written.
+    Written,
+    Spans,
+    Other,
+}
+
+/// What the machine or the run was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact {
+    /// What the machine, its programs and the lab said of themselves, as label and value.
+    Told(String, String),
+    Database(DatabaseServer),
+    Profile(String),
+    /// What the built-in services are written in.
+    Runtime(String),
+    /// What each built-in service burns for a request, nanoseconds.
+    WorkNs(Vec<(String, u64)>),
+    Arms {
+        count: usize,
+        side_by_side: bool,
+    },
+    Cycles(usize),
+    GuardS(f64),
+    Seed(u64),
+}
+
+/// A database server with its version and where it is from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DatabaseServer {
+    Postgres {
+        version: String,
+    },
+    MongoDb {
+        version: String,
+    },
+    /// mongo-java-server, in the place of MongoDB.
+    StandIn {
+        version: String,
+    },
+    /// As the lab names it.
+    Named {
+        name: String,
+    },
 }
 
 /// Spans under the loads whose requests leave the same.
@@ -1065,7 +1130,7 @@ pub struct RoundLine {
     pub proven: bool,
     /// Why slices do not count, each reason once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub invalid: Vec<String>,
+    pub invalid: Vec<Invalid>,
     /// Share of all cores' time that the hypervisor took during its slices, 0..1.
     pub steal: f64,
 }

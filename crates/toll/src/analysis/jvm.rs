@@ -20,8 +20,8 @@ const MIB: f64 = 1024.0 * 1024.0;
 /// One a JVM, in the order of the samples. `arms` has the baseline first; `cores` are those of the machine.
 pub fn rows(arms: &[Arms<'_>], cores: Option<usize>) -> Vec<JvmRow> {
     let row = |pod: &String| JvmRow { pod: pod.clone(), uses: uses(arms, pod, cores) };
-    let samples = arms.iter().flat_map(|(_, tallies)| tallies).flat_map(|tally| tally.samples());
-    pods(samples).iter().map(row).collect()
+    let slices = arms.iter().flat_map(|(_, tallies)| tallies).flat_map(|tally| &tally.slices);
+    pods(slices.flat_map(|slice| &slice.record.samples)).iter().map(row).collect()
 }
 
 /// Pods that told of a JVM.
@@ -69,7 +69,7 @@ pub fn cpu_load(tally: &Tally<'_>, pod: &str, cores: Option<usize>) -> Option<f6
 /// that they are one owner.
 pub fn cpu_per_request_us(tally: &Tally<'_>, pod: &str) -> Option<f64> {
     let is_there = told(tally, pod).next().is_some() && accounts::has_pod(tally, pod);
-    let cpu = || effects::cpu_per_request(tally, |owner| owner.pod() == Some(pod));
+    let cpu = || effects::cpu_per_request(tally, |owner| owner.is_in(pod));
     is_there.then(cpu).flatten()
 }
 
@@ -113,7 +113,7 @@ fn told<'a>(tally: &'a Tally<'_>, pod: &'a str) -> impl Iterator<Item = Told<'a>
 }
 
 fn told_in<'a>(slice: &'a Slice<'_>, pod: &'a str) -> impl Iterator<Item = Told<'a>> {
-    told_by(&slice.samples, pod)
+    told_by(&slice.record.samples, pod)
 }
 
 /// What a pod's endpoint told, in order.

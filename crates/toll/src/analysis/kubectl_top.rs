@@ -8,9 +8,8 @@ use std::collections::HashMap;
 
 use toll_lab::{Component, ComponentSample, Reading, Sample};
 
-use super::accounts::Owner;
 use super::effects::mean_observed;
-use super::findings::TopTotal;
+use super::findings::{Role, TopTotal};
 use super::resources::boundaries;
 use super::summary::Arms;
 use super::tally::Tally;
@@ -43,15 +42,16 @@ fn top(tally: &Tally<'_>) -> Option<Top> {
     let (mut used_ns, mut window_ns, mut pods) = (0, 0, 0);
     let mut readings: Vec<f64> = Vec::new();
     for slice in &tally.slices {
-        let samples: Vec<&Sample> = slice.record.samples.iter().collect();
+        let samples = &slice.record.samples;
         let (first, last) = (samples.first()?, samples.last()?);
         let whole = by_pod(first, last)?;
         pods = whole.len();
         used_ns += whole.values().sum::<u64>();
         window_ns += length_ns(first, last)?;
-        let ends = boundaries(&samples, REFRESH_NS);
+        let instants: Vec<u64> = samples.iter().map(|sample| sample.at_ns).collect();
+        let ends = boundaries(&instants, REFRESH_NS);
         for pair in ends.windows(2) {
-            readings.push(shown(samples[pair[0]], samples[pair[1]])?);
+            readings.push(shown(&samples[pair[0]], &samples[pair[1]])?);
         }
     }
     let shown = readings.iter().sum::<f64>() / readings.len() as f64;
@@ -75,7 +75,7 @@ fn by_pod<'a>(begin: &Sample, end: &'a Sample) -> Option<HashMap<&'a str, u64>> 
         begin.components.iter().map(|c| (&c.component, &c.cpu_ns)).collect();
     let mut pods: HashMap<&str, u64> = HashMap::new();
     for ComponentSample { component, cpu_ns, .. } in &end.components {
-        if !Owner::Component(component.clone()).is_measured() {
+        if !Role::from(component.role).is_measured() {
             continue;
         }
         let (Reading::Value(now), Some(Reading::Value(then))) = (cpu_ns, before.get(component))

@@ -14,7 +14,7 @@ pub mod excuse;
 pub mod findings;
 #[cfg(test)]
 pub mod fixture;
-mod groups;
+pub mod from_lab;
 mod heap;
 pub mod hey;
 mod jvm;
@@ -22,6 +22,7 @@ pub mod k6;
 mod kubectl_top;
 mod latency;
 pub mod merged;
+pub mod owners;
 mod pods;
 mod reference;
 mod regime;
@@ -48,7 +49,7 @@ use findings::{Effect, Estimate, Findings, LoadFindings, View};
 use tally::Tally;
 
 /// Version of `report.json`.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// Level of every interval.
 const LEVEL: toll_stats::Level = toll_stats::Level::P95;
@@ -95,7 +96,7 @@ pub fn findings(run: &RunRecord) -> Findings {
         span_costs,
         heap_trends,
         rounds: summary::round_lines(run, &counted.excused),
-        manifest: summary::manifest(run),
+        facts: summary::facts(run),
     }
 }
 

@@ -9,10 +9,9 @@ use std::collections::BTreeMap;
 
 use toll_lab::Deployment;
 
-use super::accounts::{self, Owner};
+use super::accounts;
 use super::effects::measured;
-use super::findings::{PodRow, PodUse};
-use super::groups::owner_of;
+use super::findings::{Owner, PodRow, PodUse, Pods, Role};
 use super::summary::Arms;
 use super::tally::Tally;
 use crate::plan::{Plan, PlannedLoad};
@@ -23,15 +22,13 @@ const MIB: f64 = 1024.0 * 1024.0;
 /// has the baseline first. The pods of a service with many are one row.
 pub fn top(plan: &Plan, load: &PlannedLoad, arms: &[Arms<'_>]) -> Vec<PodRow> {
     let groups = groups(plan, load);
-    let pods = pods(arms);
-    let row = |(pod, role): &(String, &'static str)| PodRow {
-        pod: pod.clone(),
-        group: groups.get(pod).cloned().unwrap_or_default(),
-        role: (*role).into(),
-        uses: uses(arms, |owner| owner.pod() == Some(pod)),
+    let row = |host: &Owner| PodRow {
+        owner: Some(host.clone()),
+        group: groups.get(&host.pods).cloned().unwrap_or_default(),
+        uses: uses(arms, |owner| owner.is_measured() && owner.pods == host.pods),
     };
     let (gateways, others): (Vec<_>, Vec<_>) =
-        pods.into_iter().partition(|(_, role)| *role == "gateway");
+        hosts(arms).into_iter().partition(|owner| owner.role == Role::Gateway);
     let mut rows: Vec<PodRow> = others.iter().map(row).collect();
     rows.sort_by_key(|row| order(plan, &row.group));
     if !rows.is_empty() {
@@ -42,24 +39,23 @@ pub fn top(plan: &Plan, load: &PlannedLoad, arms: &[Arms<'_>]) -> Vec<PodRow> {
 }
 
 fn total(arms: &[Arms<'_>]) -> PodRow {
-    let uses = uses(arms, is_counted_in_total);
-    PodRow { pod: "TOTAL".into(), group: String::new(), role: "total".into(), uses }
+    PodRow { owner: None, group: String::new(), uses: uses(arms, is_counted_in_total) }
 }
 
 /// Whether the published totals have it: they leave the ingress out.
 pub fn is_counted_in_total(owner: &Owner) -> bool {
-    owner.is_measured() && !owner.is_gateway()
+    owner.is_measured() && owner.role != Role::Gateway
 }
 
 /// The group of each pod under this load, by the variants in their order.
-fn groups(plan: &Plan, load: &PlannedLoad) -> BTreeMap<String, String> {
+fn groups(plan: &Plan, load: &PlannedLoad) -> BTreeMap<Pods, String> {
     let of_size = |deployment: &Deployment| match &load.cell {
         Some(cell) => cell.of(deployment),
         None => deployment.clone(),
     };
-    let of_variant = |deployment: Deployment| -> Vec<(String, String)> {
+    let of_variant = |deployment: Deployment| -> Vec<(Pods, String)> {
         let pods = deployment.pods().into_iter();
-        pods.map(|(pod, service)| (owner_of(&pod, service), service.group.clone())).collect()
+        pods.map(|(pod, service)| (Pods::of(&pod, service), service.group.clone())).collect()
     };
     plan.ready().flat_map(|(_, deployment)| of_variant(of_size(deployment))).collect()
 }
@@ -70,21 +66,17 @@ fn order(plan: &Plan, group: &str) -> usize {
     services.position(|service| service.group == group).unwrap_or(usize::MAX)
 }
 
-/// Proxies that are counted in the pod of something else.
-const IN_PODS_OF_OTHERS: [&str; 2] = ["sidecar", "sni_proxy"];
-
-/// Every pod that used something, with its role, in the order of the samples.
-fn pods(arms: &[Arms<'_>]) -> Vec<(String, &'static str)> {
-    let mut pods: Vec<(String, &'static str)> = Vec::new();
+/// Whose pods used something, in the order of the samples; what runs beside them is counted in them.
+fn hosts(arms: &[Arms<'_>]) -> Vec<Owner> {
+    let mut hosts: Vec<Owner> = Vec::new();
     let tallies = arms.iter().flat_map(|(_, tallies)| tallies);
     for (owner, _) in tallies.flat_map(|tally| &tally.sums.cpu.by_owner) {
-        let Some(pod) = owner.pod() else { continue };
-        let is_guest = IN_PODS_OF_OTHERS.contains(&owner.role());
-        if !is_guest && !pods.iter().any(|(known, _)| known == pod) {
-            pods.push((pod.into(), owner.role()));
+        let is_host = owner.is_measured() && !owner.role.is_guest();
+        if is_host && !hosts.iter().any(|known| known.pods == owner.pods) {
+            hosts.push(Owner::clone(owner));
         }
     }
-    pods
+    hosts
 }
 
 fn uses(arms: &[Arms<'_>], wanted: impl Fn(&Owner) -> bool) -> Vec<PodUse> {

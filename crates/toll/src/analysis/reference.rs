@@ -1,9 +1,9 @@
 //! Published figures beside the measured ones. Ratios to the baseline are compared, not absolute values: the
 //! machine is another.
 
-use super::accounts::{Owner, has_pod};
+use super::accounts::has_pod;
 use super::effects::{self, Paired, Versus};
-use super::findings::{Derived, Estimate, Metric, RecomputedRow, ReferenceRow};
+use super::findings::{Derived, Estimate, Metric, Owner, RecomputedRow, ReferenceRow};
 use super::jvm;
 use super::merged::{self, Merged};
 use super::pods::{cpu_millicores, is_counted_in_total, memory_mib};
@@ -54,10 +54,10 @@ fn observe(tally: &Tally<'_>, figure: &str, cores: Option<usize>) -> Option<f64>
             effects::observe(tally, Metric::LatencyMean).map(|us| us / 1e3)
         }
         Some(("cpu_millicores", pod)) if has_pod(tally, pod) => {
-            cpu_millicores(tally, |owner| owner.pod() == Some(pod))
+            cpu_millicores(tally, |owner| owner.is_in(pod))
         }
         Some(("memory_mib", pod)) if has_pod(tally, pod) => {
-            memory_mib(tally, |owner| owner.pod() == Some(pod))
+            memory_mib(tally, |owner| owner.is_in(pod))
         }
         Some(("cpu_load_percent", pod)) => cpu_load_percent(tally, pod, cores),
         Some(("heap_mib", pod)) => jvm::heap_used_mib(tally, pod),
@@ -242,7 +242,7 @@ fn cpu_load_percent(tally: &Tally<'_>, pod: &str, cores: Option<usize>) -> Optio
 
 /// CPU time of one pod by its cgroup; `None` for a pod that there is not.
 fn cpu_us_per_request(tally: &Tally<'_>, pod: &str) -> Option<f64> {
-    let cpu = || effects::cpu_per_request(tally, |owner| owner.pod() == Some(pod));
+    let cpu = || effects::cpu_per_request(tally, |owner| owner.is_in(pod));
     has_pod(tally, pod).then(cpu).flatten()
 }
 

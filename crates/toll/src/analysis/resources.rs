@@ -7,11 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use toll_lab::{Component, Role, Sample};
-
-use super::accounts::{CpuAccount, Owner, memory_of};
+use super::accounts::{CpuAccount, memory_of};
 use super::effects::mean_of;
-use super::findings::{Estimate, ResourceGroup, ResourceRow, ResourceUse, Spread};
+use super::findings::{Estimate, Owner, ResourceGroup, ResourceRow, ResourceUse, Role, Spread};
 use super::summary::Arms;
 use super::tally::Tally;
 
@@ -48,19 +46,18 @@ pub fn rows(arms: &[Arms<'_>]) -> Vec<ResourceRow> {
 }
 
 fn group_of(owner: &Owner) -> Option<ResourceGroup> {
-    let Owner::Component(Component { role, .. }) = owner else { return None };
-    match role {
+    match owner.role {
         Role::Gateway => Some(ResourceGroup::Gateway),
         Role::Application | Role::Sidecar | Role::Database => Some(ResourceGroup::Application),
         Role::EgressGateway | Role::SniProxy => Some(ResourceGroup::Egress),
         Role::NodeProxy | Role::Waypoint => Some(ResourceGroup::NodeProxies),
-        Role::Collector | Role::LoadGenerator | Role::Harness => None,
+        Role::Collector | Role::LoadGenerator | Role::Harness | Role::Unattributed => None,
     }
 }
 
 fn is_meshed((_, tallies): &Arms<'_>) -> bool {
-    let samples = tallies.iter().filter_map(|tally| tally.samples().next());
-    let mut roles = samples.flat_map(|s| &s.components).map(|c| c.component.role);
+    let snapshots = tallies.iter().filter_map(|tally| tally.snapshots().next());
+    let mut roles = snapshots.flat_map(|snapshot| &snapshot.uses).map(|of| of.owner.role);
     roles.any(|role| matches!(role, Role::Sidecar | Role::NodeProxy | Role::Waypoint))
 }
 
@@ -108,10 +105,12 @@ fn spread(tallies: &[Levels]) -> Option<Spread> {
 fn cpu(tally: &Tally<'_>, wanted: impl Fn(&Owner) -> bool) -> Option<Levels> {
     tally.sums.cpu.has(&wanted).then_some(())?;
     let readings = tally.slices.iter().flat_map(|slice| {
-        let samples: Vec<&Sample> = slice.samples.iter().collect();
-        let ends = boundaries(&samples, LEAST_INTERVAL_NS);
-        let used =
-            |pair: &[usize]| CpuAccount::of(samples[pair[0]], samples[pair[1]]).millicores(&wanted);
+        let snapshots = &slice.snapshots;
+        let instants: Vec<u64> = snapshots.iter().map(|snapshot| snapshot.at_ns).collect();
+        let ends = boundaries(&instants, LEAST_INTERVAL_NS);
+        let used = |pair: &[usize]| {
+            CpuAccount::of(&snapshots[pair[0]], &snapshots[pair[1]]).millicores(&wanted)
+        };
         ends.windows(2).filter_map(used).collect::<Vec<_>>()
     });
     let readings: Vec<f64> = readings.collect();
@@ -119,20 +118,22 @@ fn cpu(tally: &Tally<'_>, wanted: impl Fn(&Owner) -> bool) -> Option<Levels> {
 }
 
 fn memory(tally: &Tally<'_>, wanted: impl Fn(&Owner) -> bool) -> Option<Levels> {
-    let bytes = tally.samples().filter_map(|sample| memory_of(sample, &wanted));
+    let bytes = tally.snapshots().filter_map(|snapshot| memory_of(snapshot, &wanted));
     let readings: Vec<f64> = bytes.map(|bytes| bytes / MIB).collect();
     let mean = readings.iter().sum::<f64>() / readings.len() as f64;
     Levels::of(tally.round, &readings, mean)
 }
 
-/// Places of samples at least so far apart, from the first to the last; what is left at the end is part of the last
+/// Places of instants at least so far apart, from the first to the last; what is left at the end is part of the last
 /// interval, so a short window is one.
-pub fn boundaries(samples: &[&Sample], apart_ns: u64) -> Vec<usize> {
-    let Some(last) = samples.len().checked_sub(1).filter(|last| *last > 0) else { return vec![] };
+pub fn boundaries(instants_ns: &[u64], apart_ns: u64) -> Vec<usize> {
+    let Some(last) = instants_ns.len().checked_sub(1).filter(|last| *last > 0) else {
+        return vec![];
+    };
     let mut places = vec![0];
-    for (place, sample) in samples.iter().enumerate() {
-        let before = samples[*places.last().expect("it begins with the first")];
-        if sample.at_ns.saturating_sub(before.at_ns) >= apart_ns {
+    for (place, at_ns) in instants_ns.iter().enumerate() {
+        let before_ns = instants_ns[*places.last().expect("it begins with the first")];
+        if at_ns.saturating_sub(before_ns) >= apart_ns {
             places.push(place);
         }
     }

@@ -15,10 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toll_lab::Deployment;
 
-use super::accounts::Owner;
 use super::effects::{self, Paired};
-use super::findings::{Estimate, SpanCosts, SpanPoint};
-use super::groups::owner_of;
+use super::findings::{Estimate, Owner, Pods, SpanCosts, SpanPoint};
 use super::study_loads;
 use super::tally::Tally;
 use crate::plan::{PlannedLoad, PlannedRequest, Release};
@@ -86,25 +84,25 @@ struct Lines<'a> {
 
 impl Lines<'_> {
     fn of_all(&self) -> Option<SpanCosts> {
-        self.line("all", total, Owner::is_measured)
+        self.line(None, total, Owner::is_measured)
     }
 
     fn of_service(&self, service: &str, deployment: &Deployment) -> Option<SpanCosts> {
-        let pods: BTreeSet<String> = deployment
+        let pods: BTreeSet<Pods> = deployment
             .pods()
             .into_iter()
             .filter(|(_, of)| of.name == service)
-            .map(|(pod, of)| owner_of(&pod, of))
+            .map(|(pod, of)| Pods::of(&pod, of))
             .collect();
         let spans = |load: &PlannedLoad| load.spans.get(service).copied().unwrap_or(0);
-        self.line(service, spans, |owner| {
-            owner.is_application() && owner.pod().is_some_and(|pod| pods.contains(pod))
+        self.line(Some(service), spans, |owner| {
+            owner.is_application() && pods.contains(&owner.pods)
         })
     }
 
     fn line(
         &self,
-        of: &str,
+        service: Option<&str>,
         spans: impl Fn(&PlannedLoad) -> u64,
         wanted: impl Fn(&Owner) -> bool,
     ) -> Option<SpanCosts> {
@@ -120,7 +118,7 @@ impl Lines<'_> {
         let rounds = by_round(&effects, &spans);
         Some(SpanCosts {
             variant: self.variant.into(),
-            of: of.into(),
+            service: service.map(Into::into),
             points: effects
                 .iter()
                 .filter_map(|(load, paired)| self.point(load, spans(load), paired))

@@ -11,11 +11,11 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use super::accounts::Owner;
 use super::effects::{self, Paired};
 use super::findings::{
     Estimate, RecomputedRow, Staircase, StaircaseDifference, StaircaseLine, StaircaseStep,
 };
+use super::owners::Owner;
 use super::reference;
 use super::tally::Tally;
 use crate::plan::{Arm, Cell, Plan};

@@ -1,11 +1,12 @@
 //! The parts of the findings: per load, per variant, per round.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
-use toll_lab::{AirlineDatabase, Claim, DatabaseServer, Deployment, Egress, Program, Proof, Spans};
+use toll_lab::{Deployment, Egress, Program, Proof, Spans};
 use toll_load::LoadReport;
 
-use super::accounts::{self, CpuAccount, Owner};
+use super::accounts::{self, ByOwner, CpuAccount};
 use super::counts::seconds;
 use super::effects::{self, Versus};
 use super::excuse::{CycleKey, Disturbance, Excused};
@@ -13,13 +14,10 @@ use super::findings::*;
 use super::tally::{self, Tally};
 use super::verdicts::{Judged, with_verdicts};
 use super::{
-    Counted, attribution, hey, jvm, k6, kubectl_top, latency, merged, pods, reference, regime,
-    resources, staircases, traversals, vegeta,
+    Counted, attribution, from_lab, hey, jvm, k6, kubectl_top, latency, merged, pods, reference,
+    regime, resources, staircases, traversals, vegeta,
 };
-use crate::plan::{
-    Plan, PlannedLoad, PlannedRate, PlannedReference, PlannedUsers, Release, SliceLength, SliceOf,
-    VariantState,
-};
+use crate::plan::{Plan, PlannedLoad, PlannedReference, SliceOf, VariantState};
 use crate::store::{ArmRecord, CapacityRecord, RoundRecord, RunRecord, SliceRecord};
 
 /// All that one load showed.
@@ -37,7 +35,9 @@ pub fn load_findings(run: &RunRecord, load: &PlannedLoad, counted: &Counted<'_>)
         name: load.name.clone(),
         view: view(load),
         cell: load.cell.clone(),
-        describes: describe(run, load),
+        release: load.release,
+        rate_per_s: load.rate_per_s(capacity_per_s(run)),
+        slice: slice(run, load),
         variants: ran.map(|(name, tallies)| variant_load(run, load, name, tallies)).collect(),
         effects: effects_under(run, load, counted),
         again: again(run, load, &arms),
@@ -192,64 +192,16 @@ pub fn view(load: &PlannedLoad) -> View {
     }
 }
 
-fn describe(run: &RunRecord, load: &PlannedLoad) -> String {
-    let length = match load.slice {
-        SliceLength::Seconds(_) => format!("slices of {:.2} s", load.slice_s(capacity_per_s(run))),
-        SliceLength::Requests(count) => format!("slices of {count} requests"),
-    };
-    match load.release {
-        Release::Closed { connections } => {
-            format!("closed loop, {connections} connections, as fast as each goes, {length}")
-        }
-        Release::Users(users) => users_in_words(run, &users),
-        Release::Open { rate, poisson, .. } => {
-            let law = if poisson { "Poisson" } else { "constant" };
-            format!("open loop, {}, {law} arrivals, {length}", rate_in_words(run, load, rate))
-        }
-    }
-}
-
-/// `84 of 320 virtual users (...): 4 requests at once, then 1 s of pause; up in 1 s, all for 4 s, down in 0.5 s`.
-fn users_in_words(run: &RunRecord, users: &PlannedUsers) -> String {
-    let PlannedUsers { ramp_s, hold_s, ramp_down_s, think_s, parallel, .. } = users;
-    let requests = if *parallel == 1 { "request" } else { "requests at once" };
-    format!(
-        "{}: {parallel} {requests}, then {think_s} s of pause; up in {ramp_s} s, all for {hold_s} s, down in {ramp_down_s} s",
-        how_many(run, users)
-    )
-}
-
-fn how_many(run: &RunRecord, users: &PlannedUsers) -> String {
-    let all = users.users;
-    let Some(made_for) = users.made_for_per_s else { return format!("{all} virtual users") };
-    match run.lowest_capacity().map(|lowest| (users.scaled(Some(lowest.per_s)), lowest)) {
-        Some((Some(here), lowest)) => format!(
-            "{here} of {all} virtual users (the capacity of {} is {:.0}/s here, {made_for:.0}/s where there were {all})",
-            lowest.variant, lowest.per_s
-        ),
-        _ => format!("up to {all} virtual users, by a capacity not yet known"),
+/// A slice of so many seconds is longer where few requests would fall into it.
+fn slice(run: &RunRecord, load: &PlannedLoad) -> SliceLength {
+    match load.slice {
+        SliceLength::Seconds(_) => SliceLength::Seconds(load.slice_s(capacity_per_s(run))),
+        SliceLength::Requests(count) => SliceLength::Requests(count),
     }
 }
 
 fn capacity_per_s(run: &RunRecord) -> Option<f64> {
     run.lowest_capacity().map(|lowest| lowest.per_s)
-}
-
-fn rate_in_words(run: &RunRecord, load: &PlannedLoad, rate: PlannedRate) -> String {
-    match (rate, run.lowest_capacity()) {
-        (PlannedRate::PerSecond(rate), _) => format!("{rate}/s"),
-        (PlannedRate::OfCapacity(share), None) => {
-            format!("{:.0} % of a capacity not yet known", share * 100.0)
-        }
-        (PlannedRate::OfCapacity(share), Some(lowest)) => {
-            let rate = load.rate_per_s(Some(lowest.per_s)).unwrap_or_default();
-            let (percent, per_s) = (share * 100.0, lowest.per_s);
-            format!(
-                "{rate:.0}/s ({percent:.0} % of the capacity of {}, {per_s:.0}/s)",
-                lowest.variant
-            )
-        }
-    }
 }
 
 fn variant_load(
@@ -287,41 +239,36 @@ fn as_k6(run: &RunRecord, load: &PlannedLoad, whole: &LoadReport) -> Option<K6Su
 }
 
 /// CPU per request by owner, microseconds.
-fn request_cpu_us(tally: &Tally<'_>) -> Vec<(Owner, Option<f64>)> {
+fn request_cpu_us(tally: &Tally<'_>) -> ByOwner {
     let answered = tally.sums.answered;
     per(&tally.sums.cpu, (answered > 0).then_some(answered as f64 * 1e3))
 }
 
 /// CPU in the idle window by owner, thousandths of a core.
-fn idle_millicores(tally: &Tally<'_>) -> Vec<(Owner, Option<f64>)> {
+fn idle_millicores(tally: &Tally<'_>) -> ByOwner {
     let Some(idle) = &tally.stay.idle else { return vec![] };
     per(idle, (idle.window_ns > 0).then_some(idle.window_ns as f64 / 1e3))
 }
 
-fn per(account: &CpuAccount, divisor: Option<f64>) -> Vec<(Owner, Option<f64>)> {
-    let cost = |(owner, ns): &(Owner, Option<f64>)| {
-        (owner.clone(), ns.zip(divisor).map(|(ns, divisor)| ns / divisor))
-    };
-    account.by_owner.iter().map(cost).collect()
+fn per(account: &CpuAccount, divisor: Option<f64>) -> ByOwner {
+    let per = |ns: Option<f64>| Some(ns? / divisor?);
+    account.by_owner.iter().map(|(owner, ns)| (Rc::clone(owner), per(*ns))).collect()
 }
 
 /// The mean over rounds of what `cost` says of each owner, owners in the order of first appearance.
-fn costs(
-    tallies: &[&Tally<'_>],
-    cost: impl Fn(&Tally<'_>) -> Vec<(Owner, Option<f64>)>,
-) -> Vec<ComponentCost> {
-    let mut owners: Vec<Owner> = Vec::new();
+fn costs(tallies: &[&Tally<'_>], cost: impl Fn(&Tally<'_>) -> ByOwner) -> Vec<ComponentCost> {
+    let mut owners: Vec<Rc<Owner>> = Vec::new();
     for (owner, _) in tallies.iter().flat_map(|tally| cost(tally)) {
         if !owners.contains(&owner) {
             owners.push(owner);
         }
     }
-    let of_owner = |owner: Owner| {
+    let of_owner = |owner: Rc<Owner>| {
         let of_tally = |tally: &Tally<'_>| {
             cost(tally).into_iter().find(|(known, _)| *known == owner).and_then(|(_, cost)| cost)
         };
         let cost = effects::mean_observed(tallies, of_tally)?;
-        Some(ComponentCost { component: owner.label(), role: owner.role().into(), cost })
+        Some(ComponentCost { owner: Owner::clone(&owner), cost })
     };
     owners.into_iter().filter_map(of_owner).collect()
 }
@@ -332,13 +279,12 @@ fn typical_memory(tallies: &[&Tally<'_>]) -> Vec<MemorySeries> {
         tallies.iter().filter_map(|t| Some((accounts::mean_memory(t)?, *t))).collect();
     by_mean.sort_by(|a, b| a.0.total_cmp(&b.0));
     let Some((_, typical)) = by_mean.get(by_mean.len() / 2) else { return vec![] };
-    let zero_ns = typical.samples().next().map_or(0, |sample| sample.at_ns);
+    let zero_ns = typical.snapshots().next().map_or(0, |snapshot| snapshot.at_ns);
     let seconds = |at_ns: u64| (at_ns as f64 - zero_ns as f64) / 1e9;
     accounts::memory_series(typical)
         .into_iter()
         .map(|(owner, points)| MemorySeries {
-            component: owner.label(),
-            role: owner.role().into(),
+            owner: Owner::clone(&owner),
             points: points.into_iter().map(|(at, bytes)| (seconds(at), bytes)).collect(),
         })
         .collect()
@@ -365,13 +311,10 @@ pub fn capacities(run: &RunRecord) -> Vec<Capacity> {
     run.capacities.iter().map(capacity).collect()
 }
 
-/// Where the published figures come from, and what to know about them, a sentence each.
-pub fn published(plan: &Plan) -> Vec<String> {
-    let sentences = |reference: &PlannedReference| {
-        let source = format!("Published in: {}.", reference.source);
-        std::iter::once(source).chain(reference.notes.iter().cloned()).collect()
-    };
-    plan.reference.as_ref().map_or_else(Vec::new, sentences)
+/// Where the published figures come from.
+pub fn published(plan: &Plan) -> Option<Publication> {
+    let PlannedReference { source, notes, .. } = plan.reference.as_ref()?;
+    Some(Publication { source: source.clone(), notes: notes.clone() })
 }
 
 /// Proof of path, per variant that ran.
@@ -381,12 +324,12 @@ pub fn proofs(run: &RunRecord) -> Vec<ProofSummary> {
         let arms = run.rounds.iter().flat_map(|round| &round.arms);
         let arms: Vec<&ArmRecord> = arms.filter(|of| of.arm.variant == name).collect();
         let last = last_at_the_largest_size(&run.plan, &arms);
-        let claim = |c: &Claim| (c.claim.clone(), c.expected.clone(), c.seen.clone(), c.holds);
         ProofSummary {
             variant: name.into(),
             arms: arms.len(),
             proven: arms.iter().filter(|of| is_proven(of)).count(),
-            claims: last.map_or_else(Vec::new, |proof| proof.claims.iter().map(claim).collect()),
+            claims: last
+                .map_or_else(Vec::new, |proof| proof.claims.iter().map(from_lab::claim).collect()),
             spans: spans_of_loads(&run.plan, &arms),
         }
     })
@@ -476,7 +419,7 @@ pub fn round_lines(run: &RunRecord, excused: &Excused) -> Vec<RoundLine> {
             of.file.invalid.is_empty() && slice.invalid.is_empty() && !is_excused
         };
         let reasons = of.file.invalid.iter().chain(of.slices.iter().flat_map(|s| &s.invalid));
-        let reasons: BTreeSet<&String> = reasons.collect();
+        let reasons: BTreeSet<&Invalid> = reasons.collect();
         RoundLine {
             round: round.number,
             arm: of.arm.label(),
@@ -492,75 +435,29 @@ pub fn round_lines(run: &RunRecord, excused: &Excused) -> Vec<RoundLine> {
     run.rounds.iter().flat_map(of_round).collect()
 }
 
-/// What each built-in service burns for a request: `client 500 µs, server 500 µs`.
-fn work(plan: &Plan) -> Option<String> {
+/// What each built-in service burns for a request.
+fn work(plan: &Plan) -> Option<Fact> {
     let (_, deployment) = plan.ready().next()?;
     let burned = deployment.services.iter().filter_map(|service| match &service.program {
-        Program::BuiltIn(built_in) => Some(format!("{} {:?}", service.name, built_in.work)),
+        Program::BuiltIn(of) => Some((service.name.clone(), of.work.as_nanos() as u64)),
         _ => None,
     });
-    let burned: Vec<String> = burned.collect();
-    (!burned.is_empty()).then(|| burned.join(", "))
-}
-
-/// Label in the manifest of the database server that ran outside of the mesh.
-const DATABASE: &str = "database";
-/// What runs where there is no `mongod`.
-pub const STAND_IN: &str = "mongo-java-server";
-
-/// The server of the airline's database, by what the machine's facts say of it: `PostgreSQL 17.2 (...)`.
-pub fn database(run: &RunRecord) -> Option<String> {
-    let facts = &run.host.facts;
-    let labelled = |label: &str| facts.iter().find(|(known, _)| known == label);
-    if let Some((_, known)) = labelled(DATABASE) {
-        return Some(known.clone());
-    }
-    let said = |(label, value): &(String, String)| format!("{label} {value}");
-    let is_stand_in = |fact: &&(String, String)| said(fact).contains(STAND_IN);
-    match server(&run.plan)? {
-        DatabaseServer::Postgres => labelled("PostgreSQL").map(said),
-        // Where both are there, the lab takes `mongod`.
-        DatabaseServer::MongoDb => labelled("MongoDB").map(said).or_else(|| {
-            let (label, value) = facts.iter().find(is_stand_in)?;
-            let named = if label.contains(STAND_IN) {
-                format!("{STAND_IN} {value}")
-            } else {
-                value.clone()
-            };
-            Some(format!("{named}, a stand-in for MongoDB"))
-        }),
-    }
-}
-
-/// Whether a fact of the machine is the airline's database by another name: as a part, or as the lab met it.
-fn names_the_database(label: &str) -> bool {
-    label == DATABASE || label.contains(STAND_IN) || label.starts_with("database of ")
-}
-
-fn server(plan: &Plan) -> Option<DatabaseServer> {
-    let mut services = plan.ready().flat_map(|(_, deployment)| &deployment.services);
-    services.find_map(|service| match service.program {
-        Program::AirlineDatabase(AirlineDatabase { server, .. }) => Some(server),
-        _ => None,
-    })
+    let burned: Vec<(String, u64)> = burned.collect();
+    (!burned.is_empty()).then_some(Fact::WorkNs(burned))
 }
 
 /// What the machine and the run were.
-pub fn manifest(run: &RunRecord) -> Vec<(String, String)> {
+pub fn facts(run: &RunRecord) -> Vec<Fact> {
     let plan = &run.plan;
-    let mut manifest = run.host.facts.clone();
-    if let Some(server) = database(run) {
-        // One line names it, with whatever is known of it.
-        manifest.retain(|(label, _)| !names_the_database(label));
-        manifest.push((DATABASE.into(), server));
-    }
-    let arms = if plan.side_by_side { "side by side" } else { "one after another" };
-    manifest.push(("profile".into(), plan.profile.clone()));
-    manifest.extend(plan.runtime.clone().map(|runtime| ("runtime".into(), runtime)));
-    manifest.extend(work(plan).map(|work| ("work".into(), work)));
-    manifest.push(("arms of a round".into(), format!("{}, {arms}", plan.arms.len())));
-    manifest.push(("cycles of a round".into(), plan.cycles.to_string()));
-    manifest.push(("guard of a slice".into(), format!("{} s", plan.guard_s)));
-    manifest.push(("seed".into(), plan.seed.to_string()));
-    manifest
+    let mut facts = from_lab::facts(run);
+    facts.push(Fact::Profile(plan.profile.clone()));
+    facts.extend(plan.runtime.clone().map(Fact::Runtime));
+    facts.extend(work(plan));
+    facts.extend([
+        Fact::Arms { count: plan.arms.len(), side_by_side: plan.side_by_side },
+        Fact::Cycles(plan.cycles),
+        Fact::GuardS(plan.guard_s),
+        Fact::Seed(plan.seed),
+    ]);
+    facts
 }

@@ -6,18 +6,16 @@
 //! leave the guard out. What does not count: arms that are invalid, both slices of a cycle of which one is, since the way
 //! there and the way back belong together, and cycles that were excused.
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use toll_lab::{Sample, Traversal};
 use toll_load::{Histogram, LoadReport};
 
-use super::accounts::{CpuAccount, Owner};
+use super::accounts::CpuAccount;
 use super::excuse::CycleKey;
 use super::findings::Metric;
-use super::groups::Names;
+use super::owners::{Owner, Owners, Pods, Snapshot};
 use crate::plan::{Arm, Plan};
 use crate::store::{ArmRecord, RoundRecord, RunRecord, SliceRecord};
 
@@ -44,18 +42,18 @@ pub struct Tally<'a> {
 pub struct Stay {
     /// CPU without load.
     pub idle: Option<CpuAccount>,
-    /// Ways through sidecars as the proof of path counted them, over all loads.
-    pub traversals: Vec<Traversal>,
+    /// Ways through the sidecars of each owner as the proof of path counted them, over all loads.
+    pub traversals: Vec<(Pods, u64)>,
     /// Requests that were sent meanwhile, over all loads.
     pub requests: u64,
 }
 
-/// A slice, its samples by owner.
+/// A slice.
 pub struct Slice<'a> {
     /// As stored.
     pub record: &'a SliceRecord,
-    /// As stored, or with the pods of a service that has many added up.
-    pub samples: Cow<'a, [Sample]>,
+    /// Its samples by owner.
+    pub snapshots: Vec<Snapshot>,
 }
 
 /// The figures of a cycle that single cycles can show.
@@ -111,7 +109,7 @@ impl Sums {
 impl Slice<'_> {
     /// CPU time from the first sample to the last.
     pub fn cpu(&self) -> CpuAccount {
-        match &*self.samples {
+        match self.snapshots.as_slice() {
             [first, .., last] => CpuAccount::of(first, last),
             _ => CpuAccount::default(),
         }
@@ -135,9 +133,9 @@ impl Tally<'_> {
         })
     }
 
-    /// All samples, slice after slice.
-    pub fn samples(&self) -> impl Iterator<Item = &Sample> {
-        self.slices.iter().flat_map(|slice| slice.samples.iter())
+    /// All samples by owner, slice after slice.
+    pub fn snapshots(&self) -> impl Iterator<Item = &Snapshot> {
+        self.slices.iter().flat_map(|slice| &slice.snapshots)
     }
 
     /// From the instant at which a request was sent, of the measured parts.
@@ -176,8 +174,8 @@ fn of_arm<'a>(
     excused: &BTreeSet<CycleKey>,
     keep: impl Fn(&str) -> bool,
 ) -> Vec<Tally<'a>> {
-    let names = Names::of(plan, of);
-    let stay = Rc::new(Stay::of(&names, of));
+    let mut owners = Owners::of(plan, of);
+    let stay = Rc::new(Stay::of(&mut owners, of));
     let is_excused =
         |cycle| excused.contains(&CycleKey { round: round.number, size: of.size, cycle });
     let invalid = of.slices.iter().filter(|slice| !slice.invalid.is_empty());
@@ -187,8 +185,8 @@ fn of_arm<'a>(
         !invalid.contains(&(slice.load.as_str(), slice.cycle)) && !is_excused(slice.cycle)
     };
     for record in of.slices.iter().filter(counts).filter(|slice| keep(&slice.load)) {
-        let samples = names.of_samples(&record.samples);
-        by_load.entry(&record.load).or_default().push(Slice { record, samples });
+        let snapshots = owners.snapshots(&record.samples);
+        by_load.entry(&record.load).or_default().push(Slice { record, snapshots });
     }
     let tally = |(load, slices): (&'a str, Vec<Slice<'a>>)| Tally {
         round: round.number,
@@ -222,11 +220,11 @@ fn figures(slices: &[&Slice<'_>]) -> CycleFigures {
 }
 
 impl Stay {
-    fn of(names: &Names, of: &ArmRecord) -> Self {
-        let idle = of.file.idle.as_ref().map(|ends| names.of_samples(ends));
+    fn of<'a>(owners: &mut Owners<'a>, of: &'a ArmRecord) -> Self {
+        let idle = of.file.idle.as_ref().map(|ends| owners.snapshots(ends));
         Self {
             idle: idle.map(|ends| CpuAccount::of(&ends[0], &ends[1])),
-            traversals: of.proof.as_ref().map_or_else(Vec::new, |proof| names.of_traversals(proof)),
+            traversals: of.proof.as_ref().map_or_else(Vec::new, |proof| owners.traversals(proof)),
             requests: of.slices.iter().map(|slice| slice.report.sent_in_all_phases).sum(),
         }
     }

@@ -11,7 +11,7 @@ use toll_lab::{
 };
 use toll_load::{Check, LoadReport};
 
-use super::findings::{CaveatKind, Effect, Findings, Metric, Verdict};
+use super::findings::{Caveat, CaveatKind, Effect, Findings, InvalidArm, Metric, Owner, Verdict};
 use super::fixture::{
     SETTLE, Stood, arm_record, arms, each_arm, each_slice, extent, rounds, without,
 };
@@ -210,9 +210,15 @@ fn change_slices(
     });
 }
 
-fn said<'a>(findings: &'a Findings, words: &str) -> Vec<&'a str> {
-    let texts = findings.caveats.iter().map(|caveat| caveat.text.as_str());
-    texts.filter(|text| text.contains(words)).collect()
+/// What `pick` takes of the caveats.
+fn picked<'a, T>(findings: &'a Findings, pick: impl Fn(&'a Caveat) -> Option<T>) -> Vec<T> {
+    findings.caveats.iter().filter_map(pick).collect()
+}
+
+/// The role and the pods of an owner: `Sidecar nginx (90)`.
+fn called(owner: &Owner) -> String {
+    let pods = owner.pods.count.map_or_else(String::new, |count| format!(" ({count})"));
+    format!("{:?} {}{pods}", owner.role, owner.pods.name).trim_end().to_owned()
 }
 
 #[test]
@@ -294,7 +300,7 @@ fn what_no_component_used_is_unattributed() {
     let found = super::findings(&run(open(), bare_or_mesh));
     for variant in &found.loads[0].variants {
         let last = variant.cpu_per_request.last().unwrap();
-        assert_eq!(last.component, "unattributed");
+        assert_eq!(last.owner, Owner::unattributed());
         assert!((last.cost.value - 20.0).abs() < 1e-6, "{last:?}");
     }
 }
@@ -376,7 +382,7 @@ fn one_round_has_effects_without_an_interval_or_a_verdict() {
         (1, cpu.ratio.value, cpu.ratio.value)
     );
     assert!(found.loads[0].effects.iter().all(|effect| effect.verdict.is_none()));
-    assert_eq!(said(&found, "started once").len(), 1);
+    assert!(found.caveats.contains(&Caveat::OneRound));
     assert!(!super::is_sharp(&wanting(1.0, 2), &super::headline(&record)));
 }
 
@@ -418,7 +424,9 @@ fn an_invalid_slice_counts_for_nothing_and_is_told_with_its_reason() {
     let p99 = effect(&found, Metric::LatencyP99);
     assert_eq!(p99.difference.rounds, 5);
     assert!((p99.value - 1600.0).abs() < 3.0, "{p99:?}");
-    assert_eq!(said(&found, "2 of 60 slices do not count: 3 requests failed (2)").len(), 1);
+    let reasons = vec![("3 requests failed".into(), 2)];
+    let told = Caveat::InvalidSlices { slices: 2, all: 60, reasons };
+    assert!(found.caveats.contains(&told), "{:?}", found.caveats);
     assert_eq!(found.extent.slices, (58, 60));
 }
 
@@ -435,7 +443,8 @@ fn an_invalid_slice_takes_the_other_of_its_cycle_with_it() {
     });
     let found = super::findings(&record);
     assert!((effect(&found, Metric::LatencyP99).value - 1600.0).abs() < 3.0);
-    assert_eq!(said(&found, "1 of 60 slices do not count: 3 requests failed (1)").len(), 1);
+    let reasons = vec![("3 requests failed".into(), 1)];
+    assert!(found.caveats.contains(&Caveat::InvalidSlices { slices: 1, all: 60, reasons }));
 }
 
 #[test]
@@ -447,7 +456,7 @@ fn a_check_of_the_load_generator_that_does_not_hold_is_told() {
         slice.report.checks = vec![check("own-cpu"), check("send-lag")];
     });
     let found = super::findings(&record);
-    assert!(said(&found, "checks of the load generator")[0].ends_with("(slices): own-cpu (4)"));
+    assert!(found.caveats.contains(&Caveat::Generator { checks: vec![("own-cpu".into(), 4)] }));
 }
 
 #[test]
@@ -460,12 +469,11 @@ fn an_arm_without_a_proof_counts_for_nothing_and_its_round_is_not_compared() {
     });
     let found = super::findings(&record);
     assert_eq!(effect(&found, Metric::CpuPerRequest).ratio.rounds, 4);
-    assert_eq!(
-        said(&found, "1 of 15 arms do not count: mesh in round 2 (path not proven)").len(),
-        1
-    );
+    let reasons = vec!["path not proven".into()];
+    let arms = vec![InvalidArm { arm: "mesh".into(), round: 2, reasons: reasons.clone() }];
+    assert!(found.caveats.contains(&Caveat::InvalidArms { arms, all: 15 }));
     let line = found.rounds.iter().find(|line| line.round == 2 && line.arm == "mesh").unwrap();
-    assert_eq!((line.slices, &line.invalid[..]), ((0, 4), &["path not proven".to_owned()][..]));
+    assert_eq!((line.slices, &line.invalid), ((0, 4), &reasons));
 }
 
 #[test]
@@ -484,7 +492,8 @@ fn throughput_is_an_effect_flat_out_and_a_check_at_an_equal_rate() {
     assert!((effect(&flat_out, Metric::Throughput).ratio.value - 0.76).abs() < 1e-6);
     let equal_rate = super::findings(&run(open(), slower));
     assert!(equal_rate.loads[0].effects.iter().all(|e| e.metric != Metric::Throughput));
-    assert_eq!(said(&equal_rate, "not an equal-rate comparison").len(), 1);
+    let unequal = |caveat: &Caveat| matches!(caveat, Caveat::UnequalRates { .. });
+    assert!(equal_rate.caveats.iter().any(unequal), "{:?}", equal_rate.caveats);
 }
 
 #[test]
@@ -501,8 +510,13 @@ fn a_late_generator_drops_no_slice_and_weakens_the_percentile_that_it_shows_in()
     );
     let found = super::findings(&record);
     assert_eq!(found.extent.slices, (60, 60));
-    let told = said(&found, "p99 of mesh under load by 25 %");
-    assert!(told.len() == 1 && !told[0].contains("p50"), "{:?}", found.caveats);
+    let late = picked(&found, |caveat| match caveat {
+        Caveat::SendLag { percentiles } => Some(percentiles.as_slice()),
+        _ => None,
+    });
+    let [[p99]] = late[..] else { panic!("{late:?}") };
+    assert_eq!((p99.metric, p99.variant.as_str()), (Metric::LatencyP99, "mesh"));
+    assert!((p99.share - 0.25).abs() < 0.005, "{p99:?}");
 }
 
 /// Cycle 2 of round 3 as if something else had run beside `hit`.
@@ -538,8 +552,12 @@ fn a_disturbed_cycle_is_excused_for_all_arms_whichever_it_hit() {
         assert!((cpu.ratio.value - 460.0 / 300.0).abs() < 1e-9, "{cpu:?}");
         let with = cpu.unexcused_ratio.unwrap();
         assert!((with.value - cpu.ratio.value).abs() > 0.01, "{with:?}");
-        let told = said(&found, "1 of 10 cycles are excused");
-        assert!(told.len() == 1 && told[0].contains("CPU per request of mesh +53.3 %"), "{told:?}");
+        let moved = picked(&found, |caveat| match caveat {
+            Caveat::Excused { cycles: 1, all: 10, moved } => Some(moved),
+            _ => None,
+        });
+        let of_cpu = moved[0].iter().find(|of| of.metric == Metric::CpuPerRequest).unwrap();
+        assert_eq!((of_cpu.ratio, of_cpu.other_ratio), (cpu.ratio.value, with.value));
     }
 }
 
@@ -563,9 +581,9 @@ fn a_machine_that_is_disturbed_throughout_excuses_nothing() {
     // Four of ten.
     let found = super::findings(&record);
     assert_eq!(found.extent.excused, (0, 10));
-    assert_eq!(said(&found, "disturbed throughout").len(), 1);
+    assert!(found.caveats.contains(&Caveat::DisturbedThroughout));
     assert!((found.extent.steal - 0.75).abs() < 1e-9);
-    assert_eq!(said(&found, "the hypervisor took up to 75 %").len(), 1);
+    assert!(found.caveats.contains(&Caveat::Stolen { share: found.extent.steal }));
 }
 
 #[test]
@@ -650,7 +668,8 @@ fn a_curve_has_a_line_a_variant_and_its_knee_and_its_points_are_no_loads() {
     assert_eq!((bare.knee_per_s, mesh.knee_per_s), (None, Some(500.0)));
     assert!((mesh.points[1].p50_us.value - 1500.0).abs() < 3.0);
     assert!((mesh.points[1].cpu_us.unwrap().value - 460.0).abs() < 1e-6);
-    assert!(said(&found, "did not keep up").is_empty(), "{:?}", found.caveats);
+    let lags = |caveat: &Caveat| matches!(caveat, Caveat::NotCarried { .. });
+    assert!(!found.caveats.iter().any(lags), "{:?}", found.caveats);
     assert_eq!(super::findings(&run(open(), bare_or_mesh)).curve, None);
 }
 
@@ -679,7 +698,12 @@ fn answers_that_do_not_keep_up_are_told_by_arm_and_load() {
         },
     );
     let found = super::findings(&record);
-    assert!(said(&found, "did not keep up")[0].ends_with("rounds: mesh under load (2)"));
+    let lagging = picked(&found, |caveat| match caveat {
+        Caveat::NotCarried { arms } => Some(arms.as_slice()),
+        _ => None,
+    });
+    let [[of]] = lagging[..] else { panic!("{lagging:?}") };
+    assert_eq!((of.arm.as_str(), of.load.as_str(), of.rounds), ("mesh", "load", 2));
 }
 
 #[test]
@@ -688,7 +712,8 @@ fn caveats_come_kind_by_kind() {
     record.rounds.truncate(2);
     record.host.lacks = vec!["no cgroups".into()];
     record.plan.warnings = vec!["few connections".into()];
-    let kinds: Vec<CaveatKind> = super::findings(&record).caveats.iter().map(|c| c.kind).collect();
+    let kinds: Vec<CaveatKind> =
+        super::findings(&record).caveats.iter().map(Caveat::kind).collect();
     assert_eq!(
         kinds,
         [CaveatKind::Missing, CaveatKind::Comparison, CaveatKind::Precision, CaveatKind::Lab]
@@ -719,15 +744,14 @@ fn published_figures_are_compared_by_their_ratio_to_the_published_baseline() {
 }
 
 #[test]
-fn a_rate_relative_to_the_capacity_names_the_slowest_variant() {
+fn a_rate_relative_to_the_capacity_is_that_of_the_slowest_variant() {
     let share =
         Release::Open { rate: PlannedRate::OfCapacity(0.6), poisson: false, max_connections: 10 };
     let mut record = run(share, bare_or_mesh);
     let capacity =
         |variant: &str, per_s| CapacityRecord { variant: variant.into(), per_s, slices: vec![] };
     record.capacities = vec![capacity("bare", 2000.0), capacity("mesh", 1500.0)];
-    let describes = &super::findings(&record).loads[0].describes;
-    assert!(describes.contains("900/s (60 % of the capacity of mesh, 1500/s)"), "{describes}");
+    assert_eq!(super::findings(&record).loads[0].rate_per_s, Some(900.0));
 }
 
 #[test]

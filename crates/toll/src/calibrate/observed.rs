@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use toll_load::Histogram;
 
-use crate::analysis::accounts::{Owner, memory_of};
+use crate::analysis::accounts::memory_of;
 use crate::analysis::excuse::{CycleKey, excused};
+use crate::analysis::owners::{Owner, Owners};
 use crate::plan::Metric;
 use crate::run::cpu_ns;
 use crate::store::{ArmRecord, RoundRecord, RunRecord, SliceRecord};
@@ -98,8 +99,9 @@ fn arm(round: usize, arm: &ArmRecord, excused: &BTreeSet<CycleKey>) -> Arm {
 
 fn slice(slice: &SliceRecord) -> Slice {
     let ends = slice.samples.first().and_then(cpu_ns).zip(slice.samples.last().and_then(cpu_ns));
-    let memory_bytes = |sample| memory_of(sample, Owner::is_measured);
-    let memory: Option<Vec<f64>> = slice.samples.iter().map(memory_bytes).collect();
+    let snapshots = Owners::default().snapshots(&slice.samples);
+    let memory_bytes = |snapshot| memory_of(snapshot, Owner::is_measured);
+    let memory: Option<Vec<f64>> = snapshots.iter().map(memory_bytes).collect();
     let memory = memory.filter(|samples| !samples.is_empty());
     Slice {
         place: slice.place,

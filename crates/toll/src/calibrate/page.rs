@@ -1,6 +1,4 @@
-//! Turns a calibration into its page, for a terminal and as one HTML file that needs nothing else.
-
-use maud::{Markup, html as markup};
+//! Turns a calibration into its page: sections as a report has them, for a terminal and as one HTML file.
 
 use super::Calibration;
 use super::equal::Equal;
@@ -8,47 +6,16 @@ use super::marks::{Mark, State};
 use super::order::Order;
 use super::planted::Found;
 use super::words::{Change, change, name_of, percent, signed};
-use crate::report;
-
-/// A part of the page.
-struct Section {
-    title: &'static str,
-    /// What to know before the table.
-    text: String,
-    head: Vec<&'static str>,
-    /// The first cell of each is words, the others are figures.
-    rows: Vec<Vec<String>>,
-}
+use crate::report::{self, Cell, Column, Piece, Section, Table, Tone, heads, row};
 
 /// The page for a terminal of 80 columns, no longer than 60 lines.
 pub fn terminal(calibration: &Calibration) -> String {
-    let mut lines = vec![title(calibration), answer(calibration), String::new()];
-    for section in sections(calibration) {
-        lines.push(section.title.to_uppercase());
-        if !section.text.is_empty() {
-            lines.push(format!("  {}", section.text));
-        }
-        lines.extend(table(&section));
-    }
-    lines.join("\n")
+    report::brief(&title(calibration), &answer(calibration), &sections(calibration))
 }
 
-/// The page as one HTML document.
+/// The page as one HTML document that needs nothing else.
 pub fn html(calibration: &Calibration) -> String {
-    let title = title(calibration);
-    let body = markup! {
-        header #answer { h1 { (title) } p.answer { (answer(calibration)) } }
-        main {
-            @for section in sections(calibration) {
-                section {
-                    h2 { (section.title) }
-                    @if !section.text.is_empty() { p { (section.text) } }
-                    (html_table(&section))
-                }
-            }
-        }
-    };
-    report::document(&title, &body)
+    report::page(&title(calibration), &answer(calibration), &sections(calibration))
 }
 
 fn title(calibration: &Calibration) -> String {
@@ -80,75 +47,73 @@ fn sections(calibration: &Calibration) -> Vec<Section> {
     [marks, equal, order, planted].into_iter().flatten().collect()
 }
 
+/// What to know, then the table.
+fn section(
+    id: &str,
+    title: &str,
+    text: impl Into<String>,
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+) -> Section {
+    let table = Piece::Table(Table::new(columns, rows));
+    Section::new(id, title, vec![Piece::Text(text.into()), table])
+}
+
 fn marks(marks: &[Mark]) -> Section {
-    let row = |mark: &Mark| {
-        let Mark { what, wanted, figure, state } = mark;
-        vec![what.clone(), figure.clone(), wanted.clone(), state.words().into()]
+    let of = |Mark { what, wanted, figure, state }: &Mark| {
+        let tone = match state {
+            State::Passed => Tone::Better,
+            State::Failed => Tone::Worse,
+            State::NotEnoughData => Tone::Unknown,
+        };
+        row(what, [figure.into(), wanted.into(), Cell::toned(state.words(), tone)])
     };
-    Section {
-        title: "Pass marks",
-        text: "shares of intervals and reports; bias in standard errors".into(),
-        head: vec!["", "is", "wanted", ""],
-        rows: marks.iter().map(row).collect(),
-    }
+    let text = "shares of intervals and reports; bias in standard errors";
+    let rows = marks.iter().map(of).collect();
+    section("marks", "Pass marks", text, heads("", ["is", "wanted", ""]), rows)
 }
 
 fn equal(equal: &Equal) -> Section {
     let range = |[low, high]: [f64; 2]| format!("{:.0} to {:.0} %", low * 100.0, high * 100.0);
-    let mut rows: Vec<Vec<String>> = equal
+    let mut rows: Vec<Vec<Cell>> = equal
         .metrics
         .iter()
         .map(|of| {
-            vec![
-                format!("{}: intervals that hold zero", name_of(of.metric)),
-                percent(of.inside.share),
-                range(of.by_chance),
-                format!("+-{}", percent(of.half_width)),
-                percent(of.detectable),
-            ]
+            let name = format!("{}: intervals that hold zero", name_of(of.metric));
+            let width = format!("+-{}", percent(of.half_width));
+            let share = percent(of.inside.share);
+            row(name, [share, range(of.by_chance), width, percent(of.detectable)])
         })
         .collect();
-    rows.push(vec![
-        "reports with a false verdict".into(),
-        percent(equal.false_reports.share),
-        range(equal.false_by_chance),
-        String::new(),
-        String::new(),
-    ]);
+    let (share, by_chance) = (percent(equal.false_reports.share), range(equal.false_by_chance));
+    let none = String::new;
+    rows.push(row("reports with a false verdict", [share, by_chance, none(), none()]));
     let Equal { rounds, rounds_of_a_study, studies, .. } = equal;
-    Section {
-        title: "Equal arms",
-        text: format!("{studies} studies of {rounds_of_a_study} rounds out of {rounds}"),
-        head: vec!["", "share", "by chance", "width", "finds"],
-        rows,
-    }
+    let text = format!("{studies} studies of {rounds_of_a_study} rounds out of {rounds}");
+    section("equal", "Equal arms", text, heads("", ["share", "by chance", "width", "finds"]), rows)
 }
 
 fn order(orders: &[Order]) -> Section {
-    let row = |what: String, of: &dyn Fn(&Order) -> Option<Change>| {
-        let cells = orders.iter().map(|order| of(order).map_or("-".into(), |c| change(&c)));
-        std::iter::once(what).chain(cells).collect::<Vec<_>>()
+    let of = |what: &str, of: &dyn Fn(&Order) -> Option<Change>| {
+        row(what, orders.iter().map(|order| of(order).map_or("-".into(), |c| change(&c))))
     };
     let mut rows = vec![
-        row("back against there".into(), &|order| order.back),
-        row("last against first".into(), &|order| order.last),
-        row("ends against middle".into(), &|order| order.ends),
+        of("back against there", &|order| order.back),
+        of("last against first", &|order| order.last),
+        of("ends against middle", &|order| order.ends),
     ];
     let guards = orders.first().map_or(&[][..], |order| &order.carry_over);
     for (at, guard) in guards.iter().enumerate() {
         let what = format!("after itself, {:.0} ms", guard.guard_s * 1e3);
-        rows.push(row(what, &|order| order.carry_over.get(at).and_then(|of| of.change)));
+        rows.push(of(&what, &|order| order.carry_over.get(at).and_then(|of| of.change)));
     }
-    Section {
-        title: "Order of slices",
-        text: "`after itself` by guard: against slices that follow another arm".into(),
-        head: std::iter::once("").chain(orders.iter().map(|order| name_of(order.metric))).collect(),
-        rows,
-    }
+    let text = "`after itself` by guard: against slices that follow another arm";
+    let columns = heads("", orders.iter().map(|order| name_of(order.metric)));
+    section("order", "Order of slices", text, columns, rows)
 }
 
 fn planted(calibration: &Calibration) -> Section {
-    let row = |found: &Found| {
+    let of = |found: &Found| {
         let what = format!("{}: {}", name_of(found.truth.metric), found.describes);
         let planted = found.planted.map_or("-".into(), signed);
         let right = match (found.right, found.halves.filter(|_| found.variant == "proxy")) {
@@ -158,68 +123,14 @@ fn planted(calibration: &Calibration) -> Section {
             (Some(right), None) => format!("{:.0} % right", right.share * 100.0),
             (None, None) => "-".into(),
         };
-        vec![what, planted, change(&found.found), right]
+        row(what, [planted, change(&found.found), right])
     };
     // Of what must not move, the marks say enough.
     let must_move =
         |found: &&Found| found.truth.size != Some(0.0) || found.truth.multiple.is_some();
-    let shown = calibration.planted.iter().filter(must_move);
-    Section {
-        title: "Planted effects",
-        text: format!("{} rounds; of the proxy, its odd and even ones", calibration.planted_rounds),
-        head: vec!["", "planted", "found", "8 rounds"],
-        rows: shown.map(row).collect(),
-    }
-}
-
-/// Words to the left, figures to the right.
-fn table(section: &Section) -> Vec<String> {
-    let rows: Vec<Vec<String>> =
-        std::iter::once(section.head.iter().map(|t| (*t).to_owned()).collect())
-            .chain(section.rows.iter().cloned())
-            .collect();
-    let width =
-        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..section.head.len()).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| match at {
-            0 => format!("  {cell:<width$}"),
-            _ => format!("  {cell:>width$}"),
-        });
-        cells.collect::<String>().trim_end().to_owned()
-    };
-    rows.iter().map(line).filter(|line| !line.is_empty()).collect()
-}
-
-fn html_table(section: &Section) -> Markup {
-    markup! {
-        div.scroll role="region" tabindex="0" aria-label=(section.title) {
-            table {
-                thead { tr { @for title in &section.head { th scope="col" { (title) } } } }
-                tbody {
-                    @for row in &section.rows {
-                        tr {
-                            @for (at, cell) in row.iter().enumerate() {
-                                @if at == 0 { th.words scope="row" { (cell) } }
-                                @else { td.figures class=(tone(cell)) { (cell) } }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn tone(cell: &str) -> &'static str {
-    let is = |state: State| cell == state.words();
-    if is(State::Failed) {
-        "worse"
-    } else if is(State::Passed) {
-        "better"
-    } else if is(State::NotEnoughData) {
-        "unknown"
-    } else {
-        ""
-    }
+    let rows = calibration.planted.iter().filter(must_move).map(of).collect();
+    let text =
+        format!("{} rounds; of the proxy, its odd and even ones", calibration.planted_rounds);
+    let columns = heads("", ["planted", "found", "8 rounds"]);
+    section("planted", "Planted effects", text, columns, rows)
 }

@@ -4,10 +4,9 @@ use crate::analysis::capacity::{Capacity, Prediction, VariantCapacity};
 use crate::analysis::findings::{HeldOut, ScaledQuantity};
 use crate::analysis::scaling::QUANTITIES;
 
-use super::content::section;
+use super::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::figures::{Scale, verbatim};
 use super::sweep::{listed, off, quantity, several, shown_off};
-use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::terminal;
 use super::wording::{ends, interval};
 
@@ -37,7 +36,7 @@ fn of(answer: &Capacity) -> Section {
     );
     let mut pieces = vec![Piece::Text(rests_on(answer)), Piece::Table(table(answer))];
     pieces.extend(notes(answer).into_iter().map(Piece::Text));
-    section("capacity", title, pieces)
+    Section::new("capacity", title, pieces)
 }
 
 fn rests_on(answer: &Capacity) -> String {

@@ -1,12 +1,12 @@
 //! Turns findings into the tables of CPU and memory by component. Draws nothing.
 
-use crate::analysis::findings::{Effect, Findings, LoadFindings, Metric};
+use crate::analysis::findings::{Effect, Findings, LoadFindings, Metric, Role};
 
-use super::content::{in_first_order, section, value_of};
+use super::content::{in_first_order, value_of};
+use super::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::figures::{Quantity, Scale, figure, signed};
-use super::parts::{self, Part, is_counted};
+use super::parts::{self, Part};
 use super::payers;
-use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::load_title;
 
 /// Variants that a line of answer has room for.
@@ -17,7 +17,7 @@ pub(super) fn cpu(findings: &Findings, loads: &[&LoadFindings]) -> Section {
     let text = "CPU time by component, mean over rounds; changes are within rounds. What toll and the load generator use, and what no component owns (interrupts, kernel threads, other programs), is not counted in CPU per request.";
     let mut pieces = vec![Piece::Text(text.into())];
     let mut costs = loads.iter().flat_map(|l| &l.variants).flat_map(|v| &v.cpu_per_request);
-    if costs.any(|cost| cost.role == "collector") {
+    if costs.any(|cost| cost.owner.role == Role::Collector) {
         let text = "The collector of spans is toll's own too: it takes what an agent sends, in every variant, and is in no sum.";
         pieces.push(Piece::Text(text.into()));
     }
@@ -38,7 +38,7 @@ pub(super) fn cpu(findings: &Findings, loads: &[&LoadFindings]) -> Section {
         .take(MOST_ANSWERED)
         .map(|a| format!("{}: {}", a.variant, payers::sentence(a)))
         .collect();
-    section("cpu", "What it costs, and who pays", pieces).saying(paid.join("; "))
+    Section::new("cpu", "What it costs, and who pays", pieces).saying(paid.join("; "))
 }
 
 /// Who pays for the change where that is known, else who used what; then what was used without load.
@@ -65,7 +65,7 @@ pub(super) fn memory(loads: &[&LoadFindings]) -> Section {
         format!("{} {}", e.variant, signed(e.difference.value, by))
     };
     let said: Vec<String> = memory.take(MOST_ANSWERED).map(said).collect();
-    section("memory", "Memory", by_load(text, tables)).saying(said.join(", "))
+    Section::new("memory", "Memory", by_load(text, tables)).saying(said.join(", "))
 }
 
 /// The table of each load below its title.
@@ -97,11 +97,11 @@ fn per_request_groups(load: &LoadFindings, variants: Vec<Vec<Part>>) -> [Group; 
     let totals: Vec<Option<f64>> =
         load.variants.iter().map(|v| value_of(v, Metric::CpuPerRequest)).collect();
     let scale = scale(Quantity::CpuTime, &variants);
-    let mut counted = rows(&variants, scale, is_counted);
+    let mut counted = rows(&variants, scale, Role::is_measured);
     if !counted.is_empty() {
         counted.push(total_row(&totals, scale));
     }
-    let others = rows(&variants, scale, |role| !is_counted(role));
+    let others = rows(&variants, scale, |role| !role.is_measured());
     let unit = scale.unit();
     [
         Group { title: Some(format!("per request, {unit}")), rows: counted },
@@ -129,8 +129,8 @@ fn scale(quantity: Quantity, variants: &[Vec<Part>]) -> Scale {
 }
 
 /// One row a part, one figure a variant, by role and in the order in which the variants bring them.
-fn rows(variants: &[Vec<Part>], scale: Scale, wanted: impl Fn(&str) -> bool) -> Vec<Vec<Cell>> {
-    let all = variants.iter().flatten().filter(|p| wanted(&p.role)).cloned();
+fn rows(variants: &[Vec<Part>], scale: Scale, wanted: impl Fn(Role) -> bool) -> Vec<Vec<Cell>> {
+    let all = variants.iter().flatten().filter(|p| wanted(p.role)).cloned();
     let value = |of: &[Part], name: &str| of.iter().find(|p| p.name == name).map(|p| p.value);
     let in_order = parts::by_role(all.collect());
     in_first_order(in_order.iter().map(|p| p.name.as_str()))
@@ -148,8 +148,7 @@ fn total_row(totals: &[Option<f64>], scale: Scale) -> Vec<Cell> {
 }
 
 fn row(title: &str, values: &[Option<f64>], scale: Scale) -> Vec<Cell> {
-    let absent = || Cell::toned("–", Tone::Quiet);
-    let figures = values.iter().map(|v| v.map_or_else(absent, |v| scale.plain(v).into()));
+    let figures = values.iter().map(|v| v.map_or_else(Cell::absent, |v| scale.plain(v).into()));
     std::iter::once(title.into()).chain(figures).collect()
 }
 

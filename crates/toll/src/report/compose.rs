@@ -1,18 +1,19 @@
-//! Puts the sections of a report in their order, the same for every study and every way to draw it. Each has one line
-//! that answers for it, so a page can keep it folded. Draws nothing.
+//! Composes a report: its first screen and its sections in their order, the same for every study and every way to draw
+//! it. A section has one line that answers for it, so a page can keep it folded. Draws nothing.
 
 use crate::analysis::findings::{Findings, LoadFindings, View};
 
-use super::content::{self, in_first_order, section};
+use super::charts;
+use super::content;
 use super::curve::curve;
+use super::document::Section;
+use super::drawing::Chart;
+use super::first::Screen;
 use super::staircase::{self, Stairs};
 use super::sweep::{self, Sweep};
-use super::table::{Piece, Section};
-use super::wording::load_title;
-use super::{
-    components, heap, hey, jvms, k6, pods, proof, published, reading, record, settled, spans,
-    vegeta,
-};
+use super::tools::tools;
+use super::wording::is_primary;
+use super::{components, heap, jvms, pods, proof, published, reading, record, settled, spans};
 
 /// How much a reader takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,38 +24,52 @@ pub(super) enum Room {
     Forge,
 }
 
+/// A whole report.
+pub(super) struct Document {
+    pub(super) screen: Screen,
+    pub(super) sections: Vec<Section>,
+}
+
+impl Document {
+    pub(super) fn of(findings: &Findings, room: Room) -> Self {
+        Self { screen: Screen::of(findings), sections: sections(findings, room) }
+    }
+}
+
 /// All sections behind the first screen.
 pub(super) fn sections(findings: &Findings, room: Room) -> Vec<Section> {
     let stairs = Stairs::all(findings);
     let sweep = Sweep::of(findings);
     let open = open_loads(findings);
-    let cells = cells(findings, &stairs, room);
+    let leading = leading(&stairs, sweep.as_ref());
     let told: Vec<&LoadFindings> = open.iter().map(|i| &findings.loads[*i]).collect();
     let detailed: Vec<&LoadFindings> =
         told.iter().copied().filter(|load| !spans::is_point_only(findings, load)).collect();
     let mut sections: Vec<Section> = Vec::new();
     sections.extend(content::headline(findings));
     let of_view = |equal: bool| {
-        open.iter().filter(move |i| (findings.loads[**i].view == View::EqualRate) == equal)
+        let of_view =
+            open.iter().filter(move |i| (findings.loads[**i].view == View::EqualRate) == equal);
+        of_view.map(|i| content::load(findings, *i, vec![]))
     };
-    sections.extend(of_view(true).map(|i| content::load(findings, *i)));
+    sections.extend(of_view(true));
     sections.extend(curve(findings));
     sections.extend(staircase::sections(&stairs));
     sections.extend(sweep.iter().flat_map(sweep::sections));
-    sections.extend(of_view(false).map(|i| content::load(findings, *i)));
+    sections.extend(of_view(false));
     sections.extend(spans::spans(findings));
     sections.extend(jvms::jvms(findings));
     sections.extend(heap::heap(findings));
     if !told.is_empty() {
-        sections.push(components::cpu(findings, &told));
+        sections.push(components::cpu(findings, &told).showing(cpu_charts(findings)));
         sections.extend(pods::top(findings, &detailed));
-        sections.push(components::memory(&detailed));
+        sections.push(components::memory(&detailed).showing(memory_charts(findings)));
     }
-    sections.extend(sweep::cells(findings, &cells));
+    sections.extend(sweep::cells(findings, &cells(findings, &leading, room), &leading));
     sections.extend(published(findings, &stairs, sweep.as_ref()));
     sections.push(proof::proof(findings));
     sections.extend((room == Room::All && !stairs.is_empty()).then(|| proof::claims(findings)));
-    sections.extend(other_tools(findings, room));
+    sections.extend(tools(findings, room));
     sections.push(content::caveats(findings));
     sections.extend(settled::settled(findings));
     sections.push(record::rounds(findings, room));
@@ -69,17 +84,36 @@ fn open_loads(findings: &Findings) -> Vec<usize> {
     order.filter(|i| findings.loads[*i].cell.is_none()).collect()
 }
 
-/// The cells that are told one by one.
-fn cells<'a>(findings: &'a Findings, stairs: &[Stairs<'a>], room: Room) -> Vec<&'a LoadFindings> {
-    let mut leading = staircase::nearest(stairs);
-    if leading.is_empty() {
-        leading = Sweep::of(findings).map_or_else(Vec::new, |sweep| sweep.largest());
+/// The cells that stand for a staircase, or for a sweep.
+fn leading<'a>(stairs: &[Stairs<'a>], sweep: Option<&Sweep<'a>>) -> Vec<&'a LoadFindings> {
+    match (staircase::nearest(stairs), sweep) {
+        (nearest, Some(sweep)) if nearest.is_empty() => sweep.largest(),
+        (nearest, _) => nearest,
     }
+}
+
+/// The cells that are told one by one.
+fn cells<'a>(
+    findings: &'a Findings,
+    leading: &[&LoadFindings],
+    room: Room,
+) -> Vec<&'a LoadFindings> {
     let is_told = |load: &&LoadFindings| {
         let leads = leading.iter().any(|of| std::ptr::eq(*of, *load));
         load.cell.is_some() && (room == Room::All || leads)
     };
     findings.loads.iter().filter(is_told).collect()
+}
+
+/// But that of the first screen.
+fn cpu_charts(findings: &Findings) -> Vec<Chart> {
+    let loads = findings.loads.iter().filter(|load| load.cell.is_none());
+    loads.filter(|load| !is_primary(findings, load)).filter_map(charts::cpu).collect()
+}
+
+fn memory_charts(findings: &Findings) -> Vec<Chart> {
+    let loads = findings.loads.iter().filter(|load| load.cell.is_none());
+    loads.filter(|load| !spans::is_point_only(findings, load)).flat_map(charts::memory).collect()
 }
 
 fn published(
@@ -92,32 +126,4 @@ fn published(
         Some(sweep) => sweep::published(sweep),
         None => published::published(findings),
     }
-}
-
-/// What another tool would print of a load.
-type Summary = fn(&LoadFindings) -> Vec<Piece>;
-
-/// The same slices as other tools would sum them up, each behind its title.
-fn other_tools(findings: &Findings, room: Room) -> Option<Section> {
-    let summaries: [(&str, Summary); 3] =
-        [("hey", hey::pieces), ("k6", k6::pieces), ("vegeta", vegeta::pieces)];
-    let mut folds: Vec<Piece> = Vec::new();
-    let mut tools: Vec<&str> = Vec::new();
-    // Of many cells the summaries would fill a comment.
-    let told = |load: &&LoadFindings| room == Room::All || load.cell.is_none();
-    for load in findings.loads.iter().filter(told) {
-        for (tool, pieces) in summaries {
-            let pieces = pieces(load);
-            if !pieces.is_empty() {
-                tools.push(tool);
-                let id = format!("{tool}-{}", folds.len() + 1);
-                let title = format!("As {tool} sums it up: {}", load_title(load));
-                folds.push(Piece::Fold(section(id, title, pieces)));
-            }
-        }
-    }
-    let text = "All slices that count as one load.";
-    let pieces = std::iter::once(Piece::Text(text.into())).chain(folds).collect();
-    let answer = in_first_order(tools.iter().copied()).join(", ");
-    (!tools.is_empty()).then(|| section("tools", "As other tools sum it up", pieces).saying(answer))
 }

@@ -6,13 +6,17 @@ use crate::analysis::findings::{
     View,
 };
 
+use super::caveats::{kind_title, sentence};
+use super::charts;
+use super::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+use super::drawing::Chart;
 use super::figures::{Scale, change};
+use super::loads::describe;
 use super::rates::rate_check;
 use super::regimes;
-use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{
-    change_in_words, change_range, difference_scale, ends, interval, interval_title, load_title,
-    measured_scale, metric_title, primary, range, tone, verdict,
+    capital, change_in_words, change_range, difference_scale, ends, interval, interval_title,
+    is_primary, load_title, measured_scale, metric_title, primary, range, tone, verdict,
 };
 
 /// Variants that a line of answer has room for.
@@ -20,14 +24,15 @@ const MOST_ANSWERED: usize = 3;
 
 /// Whatever weakens the result, by what it is about.
 pub(super) fn caveats(findings: &Findings) -> Section {
-    let mut kinds: Vec<CaveatKind> = findings.caveats.iter().map(|c| c.kind).collect();
+    let said = |caveat: &Caveat| sentence(caveat, &findings.run);
+    let mut kinds: Vec<CaveatKind> = findings.caveats.iter().map(Caveat::kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let mut pieces = Vec::new();
     for kind in kinds {
-        let of: Vec<&Caveat> = findings.caveats.iter().filter(|c| c.kind == kind).collect();
+        let of: Vec<&Caveat> = findings.caveats.iter().filter(|c| c.kind() == kind).collect();
         pieces.push(Piece::Heading(format!("{} ({})", kind_title(kind), of.len())));
-        let entries = of.iter().map(|c| Cell::toned(sentence_case(&c.text), Tone::Unknown));
+        let entries = of.iter().map(|c| Cell::toned(capital(&said(c)), Tone::Unknown));
         pieces.push(Piece::List(entries.collect()));
     }
     if pieces.is_empty() {
@@ -36,36 +41,16 @@ pub(super) fn caveats(findings: &Findings) -> Section {
     }
     let answer = match findings.caveats.as_slice() {
         [] => "nothing".into(),
-        [only] => only.text.clone(),
-        [first, rest @ ..] => format!("{}; {} more", first.text, rest.len()),
+        [only] => said(only),
+        [first, rest @ ..] => format!("{}; {} more", said(first), rest.len()),
     };
-    section("caveats", "Things to know", pieces).saying(answer)
+    Section::new("caveats", "Things to know", pieces).saying(answer)
 }
 
-fn kind_title(kind: CaveatKind) -> &'static str {
-    match kind {
-        CaveatKind::Missing => "What did not run",
-        CaveatKind::StandIn => "What stands for something else",
-        CaveatKind::Invalid => "What does not count",
-        CaveatKind::Comparison => "How it was compared",
-        CaveatKind::Machine => "What else the machine did",
-        CaveatKind::Precision => "How precise it is",
-        CaveatKind::Settling => "What had not settled",
-        CaveatKind::Proof => "What was not proven",
-        CaveatKind::Readings => "Readings that are missing",
-        CaveatKind::Lab => "The lab",
-    }
-}
-
-fn sentence_case(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// What one load showed: all figures, one row a metric.
-pub(super) fn load(findings: &Findings, index: usize) -> Section {
+/// What one load showed: all figures, one row a metric; with `further` charts behind its own.
+pub(super) fn load(findings: &Findings, index: usize, further: Vec<Chart>) -> Section {
     let load = &findings.loads[index];
-    let mut pieces = vec![Piece::Text(load.describes.clone())];
+    let mut pieces = vec![Piece::Text(describe(findings, load))];
     pieces.extend(beware(load.view).map(|text| Piece::Text(text.into())));
     pieces.extend(regimes::pieces(load));
     pieces.extend(all_figures(load, &findings.baseline).map(Piece::Table));
@@ -74,8 +59,28 @@ pub(super) fn load(findings: &Findings, index: usize) -> Section {
     let absent = absent(findings, load)
         .map(|v| Cell::toned(format!("{v} has no slice that counts under this load"), Tone::Worse));
     let absent: Vec<Cell> = absent.collect();
+    let charts = drawn(findings, load).into_iter().chain(further).collect();
     pieces.extend((!absent.is_empty()).then_some(Piece::List(absent)));
-    section(format!("load-{}", index + 1), load_title(load), pieces).saying(answer(load))
+    Section::new(format!("load-{}", index + 1), load_title(load), pieces)
+        .showing(charts)
+        .saying(answer(findings, load))
+}
+
+/// What changed, and latency unless the first screen has it.
+fn drawn(findings: &Findings, load: &LoadFindings) -> Vec<Chart> {
+    let is_drawn = is_primary(findings, load) && findings.curve.is_none();
+    let latency = (!is_drawn).then(|| charts::latency(load)).flatten();
+    charts::effects(load, leading(load.view)).into_iter().chain(latency).collect()
+}
+
+/// What the effects of a view are drawn of.
+fn leading(view: View) -> &'static [Metric] {
+    use Metric::{CpuPerRequest, LatencyP50, LatencyP90, LatencyP99, Throughput};
+    match view {
+        View::EqualRate => &[LatencyP50, LatencyP90, LatencyP99, CpuPerRequest],
+        View::FlatOut => &[Throughput, LatencyP50, LatencyP99, CpuPerRequest],
+        View::Users => &[Throughput, LatencyP50, LatencyP90, CpuPerRequest],
+    }
 }
 
 /// Why the figures of a view do not stand beside those at equal rate.
@@ -92,7 +97,7 @@ fn beware(view: View) -> Option<&'static str> {
 }
 
 /// `CPU per request: istio +61 % ±1.5`: the change that the view is about, of the first variants.
-fn answer(load: &LoadFindings) -> String {
+fn answer(findings: &Findings, load: &LoadFindings) -> String {
     let about = match load.view {
         View::EqualRate => Metric::CpuPerRequest,
         View::FlatOut | View::Users => Metric::Throughput,
@@ -101,7 +106,7 @@ fn answer(load: &LoadFindings) -> String {
     let said = |e: &&Effect| format!("{} {}", e.variant, change_in_words(e.ratio));
     let said: Vec<String> = of.iter().take(MOST_ANSWERED).map(said).collect();
     if said.is_empty() {
-        return load.describes.clone();
+        return describe(findings, load);
     }
     let more = of.len().saturating_sub(MOST_ANSWERED);
     let more = if more > 0 { format!(", {more} more") } else { String::new() };
@@ -238,15 +243,14 @@ pub(super) fn headline(findings: &Findings) -> Option<Section> {
     pieces.push(Piece::Table(Table { columns, groups }));
     let scatters: Vec<Cell> = effects.iter().filter_map(|e| scatter(e)).collect();
     pieces.extend((!scatters.is_empty()).then_some(Piece::List(scatters)));
-    let section = section("headline", "How sure the headline figures are", pieces);
+    let section = Section::new("headline", "How sure the headline figures are", pieces);
     (!is_empty).then(|| section.saying(format!("{proven} of {all} effects can be told")))
 }
 
 fn headline_row(effect: &Effect) -> Vec<Cell> {
-    let absent = || Cell::toned("–", Tone::Quiet);
-    let trimmed = effect.trimmed_ratio.map_or_else(absent, |ratio| change(ratio).into());
+    let trimmed = effect.trimmed_ratio.map_or_else(Cell::absent, |ratio| change(ratio).into());
     let with_excused =
-        effect.unexcused_ratio.map_or_else(absent, |ratio| change_in_words(ratio).into());
+        effect.unexcused_ratio.map_or_else(Cell::absent, |ratio| change_in_words(ratio).into());
     vec![
         effect.variant.as_str().into(),
         Cell::toned(change(effect.ratio.value), tone(effect)),
@@ -295,12 +299,4 @@ pub(super) fn in_first_order<'a>(names: impl IntoIterator<Item = &'a str>) -> Ve
         }
     }
     seen
-}
-
-pub(super) fn section(
-    id: impl Into<String>,
-    title: impl Into<String>,
-    pieces: Vec<Piece>,
-) -> Section {
-    Section { id: id.into(), title: title.into(), answer: String::new(), pieces }
 }

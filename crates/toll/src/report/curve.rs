@@ -2,9 +2,9 @@
 
 use crate::analysis::findings::{Curve, CurveLine, CurvePointAtRate, Estimate, Findings};
 
-use super::content::section;
+use super::charts::cpu_by_rate;
+use super::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::figures::{Quantity, Scale, rounded};
-use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::interval;
 
 /// A group a variant, a row a rate; none without a curve.
@@ -12,7 +12,8 @@ pub(super) fn curve(findings: &Findings) -> Option<Section> {
     let curve = findings.curve.as_ref().filter(|c| c.lines.iter().any(|l| !l.points.is_empty()))?;
     let text = "Each rate in slices between those of the other loads. The knee is the rate before the first that was not carried, or whose p99 is several times that at the lowest rate.";
     let pieces = vec![Piece::Text(text.into()), Piece::Table(table(curve))];
-    Some(section("curve", "Latency and CPU against the rate", pieces).saying(knees(curve)))
+    let section = Section::new("curve", "Latency and CPU against the rate", pieces);
+    Some(section.showing(cpu_by_rate(curve).into_iter().collect()).saying(knees(curve)))
 }
 
 /// `knee, requests/s: original above 1,600, istio 1,000`.
@@ -57,7 +58,7 @@ fn table(curve: &Curve) -> Table {
         };
         let pair = |scale: Scale, of: Option<Estimate>| match of {
             Some(of) => [scale.plain(of.value), interval(scale, of)].map(Cell::from),
-            None => [Cell::toned("–", Tone::Quiet), Cell::default()],
+            None => [Cell::absent(), Cell::default()],
         };
         let pairs = [
             pair(latency, Some(point.p50_us)),

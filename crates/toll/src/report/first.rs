@@ -1,20 +1,23 @@
-//! What the first screen holds, whichever way it is drawn: one table with a row a variant, and a few lines.
+//! What the first screen holds, whichever way it is drawn: one table with a row a variant, two pictures and a few lines.
 //! Chooses and words; lays nothing out.
 
 use crate::analysis::findings::{
-    Attribution, Capacity, CaveatKind, Effect, Estimate, Findings, LoadFindings, Metric,
-    VariantFacts, Verdict, View,
+    Attribution, Capacity, Effect, Estimate, Findings, LoadFindings, Metric, VariantFacts, Verdict,
+    View,
 };
 
-use super::answer::{compared, effect, leading, place};
+use super::answer::{answer, compared, effect, leading, place};
+use super::caveats;
+use super::charts;
 use super::content::value_of;
+use super::document::{Cell, Tone};
+use super::drawing::Chart;
 use super::figures::{Quantity, Scale, change, clock, cores, half_width, rounded, signed};
 use super::payers;
-use super::record::rounds_in_words;
+use super::record::{machine_line, rounds_in_words};
 use super::spans;
 use super::staircase::{self, Stairs};
 use super::sweep::{self, Sweep};
-use super::table::{Cell, Tone};
 use super::wording::{
     apart, change_in_words, change_range, difference_scale, ends, measured_scale, outside_zero,
     primary, range, tone,
@@ -24,6 +27,73 @@ use super::wording::{
 const MOST_COSTED: usize = 2;
 /// Requests per second that costs are told for: whoever has others multiplies.
 const PER_SECOND: &str = "1,000";
+
+/// All of it.
+pub(super) struct Screen {
+    pub(super) study: String,
+    pub(super) question: String,
+    pub(super) began: String,
+    pub(super) machine: String,
+    pub(super) answer: String,
+    /// What stands proven, how much was measured, and how much weakens it; each in a few words.
+    pub(super) badges: Vec<Cell>,
+    /// None when nothing was measured.
+    pub(super) sheet: Option<Sheet>,
+    /// Latency, against the rate where it was swept, and who pays.
+    pub(super) pictures: [Option<Chart>; 2],
+    capacities: Option<String>,
+    payers: Vec<(String, String)>,
+    /// What all costs at a round rate, by variant.
+    pub(super) cost: Option<String>,
+    /// What a pod or a span costs, a line each; and the published figures beside the measured ones.
+    pub(super) further: Vec<String>,
+    pub(super) proven: String,
+    /// What weakens the result, the most important first.
+    pub(super) weak: Vec<String>,
+    pub(super) extent: String,
+    /// How many more rounds are worth a try.
+    pub(super) more_rounds: u32,
+}
+
+impl Screen {
+    pub(super) fn of(findings: &Findings) -> Self {
+        Self {
+            study: findings.study.clone(),
+            question: findings.question.clone(),
+            began: findings.extent.began.clone(),
+            machine: machine_line(findings),
+            answer: answer(findings),
+            badges: badges(findings),
+            sheet: sheet(findings),
+            pictures: pictures(findings),
+            capacities: capacities(findings),
+            payers: who_pays(findings),
+            cost: cost(findings),
+            further: further(findings),
+            proven: proven(findings),
+            weak: findings.caveats.iter().map(|c| caveats::sentence(c, &findings.run)).collect(),
+            extent: extent(findings),
+            more_rounds: more_rounds(findings),
+        }
+    }
+
+    /// What is said below the table, with what it is about.
+    pub(super) fn said(&self) -> Vec<(String, String)> {
+        let mut said: Vec<(String, String)> = Vec::new();
+        said.extend(self.capacities.clone().map(|text| ("capacity".into(), text)));
+        said.extend(self.payers.iter().cloned());
+        said.extend(self.cost.clone().map(|text| (cost_title(), text)));
+        said.extend(self.further.iter().map(|text| (String::new(), text.clone())));
+        said
+    }
+}
+
+fn pictures(findings: &Findings) -> [Option<Chart>; 2] {
+    let Some(load) = primary(findings) else { return [None, None] };
+    let curve = findings.curve.as_ref();
+    let against_rate = curve.and_then(|curve| charts::latency_by_rate(curve, load));
+    [against_rate.or_else(|| charts::latency(load)), charts::cpu(load)]
+}
 
 /// The table.
 pub(super) struct Sheet {
@@ -81,8 +151,7 @@ pub(super) struct Change {
     pub(super) tone: Tone,
 }
 
-/// The table of `findings`; none when nothing was measured.
-pub(super) fn sheet(findings: &Findings) -> Option<Sheet> {
+fn sheet(findings: &Findings) -> Option<Sheet> {
     let load = primary(findings)?;
     let mut metrics: Vec<Metric> = leading(findings, load).into_iter().copied().collect();
     let leading_one = *metrics.first()?;
@@ -310,7 +379,7 @@ pub(super) fn cost_title() -> String {
 }
 
 /// `+0.76 cores (0.75 to 0.78), +31 MiB`: what the data plane and all else cost at a round rate, by variant.
-pub(super) fn cost(findings: &Findings) -> Option<String> {
+fn cost(findings: &Findings) -> Option<String> {
     let load = primary(findings)?;
     let told = costed(findings, load);
     let is_one = compared(findings, load).len() == 1;
@@ -342,18 +411,7 @@ fn cost_of(load: &LoadFindings, variant: &str) -> Option<String> {
     Some(format!("{}\u{a0}cores{interval}{memory}", signed_cores(cpu.value)))
 }
 
-/// What is said below the table, with what it is about.
-pub(super) fn said(findings: &Findings) -> Vec<(String, String)> {
-    let mut said: Vec<(String, String)> = Vec::new();
-    said.extend(capacities(findings).map(|text| ("capacity".into(), text)));
-    said.extend(who_pays(findings));
-    said.extend(cost(findings).map(|text| (cost_title(), text)));
-    said.extend(further(findings).into_iter().map(|text| (String::new(), text)));
-    said
-}
-
-/// What stands proven, how much was measured, and how much weakens it; each in a few words.
-pub(super) fn badges(findings: &Findings) -> Vec<Cell> {
+fn badges(findings: &Findings) -> Vec<Cell> {
     let (proven, all) = findings.extent.proven;
     let tone = if proven == all { Tone::Better } else { Tone::Worse };
     let mut badges = vec![
@@ -373,8 +431,7 @@ pub(super) fn badges(findings: &Findings) -> Vec<Cell> {
     badges
 }
 
-/// What a pod or a span costs, a line each; and the published figures beside the measured ones.
-pub(super) fn further(findings: &Findings) -> Vec<String> {
+fn further(findings: &Findings) -> Vec<String> {
     let mut lines = spans::prices(findings);
     lines.extend(Sweep::of(findings).iter().flat_map(sweep::growths));
     let published = staircase::published_answer(&Stairs::all(findings));
@@ -383,13 +440,13 @@ pub(super) fn further(findings: &Findings) -> Vec<String> {
 }
 
 /// `30 of 30 paths proven`.
-pub(super) fn paths(findings: &Findings) -> String {
+fn paths(findings: &Findings) -> String {
     let (proven, all) = findings.extent.proven;
     format!("{proven} of {all} paths")
 }
 
 /// The baseline's second arm against its first: of what, and as a ratio; CPU per request where there is such.
-pub(super) fn against_itself(findings: &Findings) -> Option<(&'static str, Estimate)> {
+fn against_itself(findings: &Findings) -> Option<(&'static str, Estimate)> {
     let load = primary(findings)?;
     let leading = leading(findings, load);
     let metrics = std::iter::once(Metric::CpuPerRequest).chain(leading.into_iter().copied());
@@ -403,14 +460,14 @@ pub(super) fn against_itself(findings: &Findings) -> Option<(&'static str, Estim
 }
 
 /// `30 of 30 paths; baseline against itself −0.1 % ±0.7 of CPU`.
-pub(super) fn proven(findings: &Findings) -> String {
+fn proven(findings: &Findings) -> String {
     let again = against_itself(findings)
         .map(|(of, ratio)| format!("; baseline against itself {} of {of}", change_in_words(ratio)));
     format!("{}{}", paths(findings), again.unwrap_or_default())
 }
 
 /// `10 rounds in 5:02`.
-pub(super) fn extent(findings: &Findings) -> String {
+fn extent(findings: &Findings) -> String {
     let extent = &findings.extent;
     let planned = extent.planned.filter(|planned| *planned > extent.rounds);
     let of = planned.map_or_else(String::new, |planned| format!(" of {planned}"));
@@ -418,18 +475,8 @@ pub(super) fn extent(findings: &Findings) -> String {
     format!("{rounds}{of} in {}", clock(extent.wall_s))
 }
 
-/// What weakens the result, the most important first; not what the table says of a variant that did not run.
-pub(super) fn weak(findings: &Findings) -> Vec<&str> {
-    let skipped = || findings.variants.iter().filter(|v| v.skipped.is_some());
-    let in_table = |kind: CaveatKind, text: &str| {
-        kind == CaveatKind::Missing && skipped().any(|v| text.starts_with(&v.name))
-    };
-    let told = findings.caveats.iter().filter(|c| !in_table(c.kind, &c.text));
-    told.map(|c| c.text.as_str()).collect()
-}
-
-/// How many more rounds are worth a try: as many as the verdicts ask for, else those left of the plan or as many again.
-pub(super) fn more_rounds(findings: &Findings) -> u32 {
+/// As many as the verdicts ask for, else those left of the plan or as many again.
+fn more_rounds(findings: &Findings) -> u32 {
     let effects = primary(findings).map(|load| load.effects.as_slice()).unwrap_or_default();
     let asked = effects.iter().filter_map(|e| match e.verdict {
         Some(Verdict::CannotTell { more_rounds }) => more_rounds,

@@ -2,9 +2,9 @@
 
 use crate::analysis::findings::{Findings, HeapTrend};
 
-use super::content::section;
+use super::charts;
+use super::document::{Cell, Piece, Section, Tone};
 use super::figures::{Quantity, Scale, p_value};
-use super::table::{Cell, Piece, Section, Tone};
 
 /// Whether the heaps grew; none when no JVM told of its heap.
 pub(super) fn heap(findings: &Findings) -> Option<Section> {
@@ -14,8 +14,9 @@ pub(super) fn heap(findings: &Findings) -> Option<Section> {
     }
     let verdicts = findings.heap_trends.iter().map(verdict).collect();
     let pieces = vec![Piece::Text(text), Piece::List(verdicts)];
+    let section = Section::new("heap", "Does the heap grow?", pieces);
     (!findings.heap_trends.is_empty())
-        .then(|| section("heap", "Does the heap grow?", pieces).saying(answer(findings)))
+        .then(|| section.showing(charts::heap(findings)).saying(answer(findings)))
 }
 
 /// Which heaps grow.

@@ -3,11 +3,11 @@
 
 use crate::analysis::findings::{Estimate, Findings, JvmUse, LoadFindings, Measured, Metric, View};
 
-use super::content::{section, value_of};
+use super::content::value_of;
+use super::document::{Cell, Group, Piece, Section, Table, figures, words};
 use super::figures::{Quantity, Scale, change, signed, verbatim};
 use super::pods::other_rates;
 use super::spans::detailed;
-use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{
     difference_scale, ends, interval, interval_title, load_title, measured_scale, metric_title,
     range,
@@ -26,7 +26,7 @@ pub(super) fn jvms(findings: &Findings) -> Option<Section> {
             pieces.push(Piece::Table(sheet.table()));
         }
     }
-    (pieces.len() > 1).then(|| section("jvms", "Inside the JVMs, side by side", pieces))
+    (pieces.len() > 1).then(|| Section::new("jvms", "Inside the JVMs, side by side", pieces))
 }
 
 /// All loads with JVMs, those of virtual users first: the study is about them.
@@ -137,7 +137,7 @@ impl Sheet<'_> {
             _ => format!("{}, {}", line.title, scale.unit()),
         };
         let mut cells = vec![Cell::from(title)];
-        cells.extend(means.map(|mean| mean.map_or_else(absent, |m| scale.plain(m).into())));
+        cells.extend(means.map(|mean| mean.map_or_else(Cell::absent, |m| scale.plain(m).into())));
         cells.extend(difference_cells(line, variant, scale, worth));
         let figure = line.published().map(|kind| format!("{kind}.{pod}"));
         cells.extend(self.published(figure.as_deref()));
@@ -156,11 +156,11 @@ impl Sheet<'_> {
         let effects = &self.load.effects;
         let effect = effects.iter().find(|e| e.variant == self.variant && e.metric == metric);
         let mut cells = vec![Cell::from(format!("{}, {}", metric_title(metric), scale.unit()))];
-        cells.extend(means.map(|mean| mean.map_or_else(absent, |m| scale.plain(m).into())));
+        cells.extend(means.map(|mean| mean.map_or_else(Cell::absent, |m| scale.plain(m).into())));
         let by = effect.map(|e| e.difference);
         let differences = difference_scale(scale, effect);
-        cells.push(by.map_or_else(absent, |by| with_sign(differences, by.value)));
-        cells.push(by.map_or_else(absent, |by| interval(differences, by).into()));
+        cells.push(by.map_or_else(Cell::absent, |by| with_sign(differences, by.value)));
+        cells.push(by.map_or_else(Cell::absent, |by| interval(differences, by).into()));
         let figure = match metric {
             Metric::LatencyP90 => "latency_ms.p90",
             _ => "throughput_per_s",
@@ -184,7 +184,7 @@ impl Sheet<'_> {
                 let [base, variant] = [base, variant].map(|v| verbatim(to_places(v, places)));
                 format!("{base} / {variant} / {difference}").into()
             }
-            _ => absent(),
+            _ => Cell::absent(),
         };
         self.has_published().then_some(cell)
     }
@@ -204,19 +204,17 @@ fn largest(means: &[Option<f64>]) -> f64 {
     means.iter().flatten().copied().filter(|m| m.is_finite()).fold(0.0, f64::max)
 }
 
-fn absent() -> Cell {
-    Cell::toned("–", Tone::Quiet)
-}
-
 /// The difference with its unit, and its interval.
 fn difference_cells(line: &Line, variant: Option<Measured>, scale: Scale, worth: f64) -> [Cell; 2] {
-    let Some(measured) = variant else { return [absent(), absent()] };
+    let Some(measured) = variant else { return [Cell::absent(), Cell::absent()] };
     if line.difference == Difference::Percent {
-        let Some(ratio) = measured.ratio else { return [absent(), absent()] };
+        let Some(ratio) = measured.ratio else { return [Cell::absent(), Cell::absent()] };
         return [change(ratio.value).into(), interval_of_ratio(ratio).into()];
     }
     let mean = measured.mean.value;
-    let Some(by) = measured.change.map(|e| times(e, worth)) else { return [absent(), absent()] };
+    let Some(by) = measured.change.map(|e| times(e, worth)) else {
+        return [Cell::absent(), Cell::absent()];
+    };
     let scale = match line.difference {
         // Points of a small difference need a decimal more, those of a tiny one no third.
         Difference::Points => scale

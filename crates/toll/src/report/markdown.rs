@@ -4,30 +4,26 @@
 
 use crate::analysis::findings::Findings;
 
-use super::answer::answer;
-use super::compose::{self, Room};
+use super::compose::{Document, Room};
+use super::document::{Cell, Column, Group, Kind, Piece, Section, Table, Tone, figures, words};
 use super::first::{self, Sheet, with_half};
-use super::table::{Cell, Column, Group, Kind, Piece, Section, Table, Tone, figures, words};
 
 /// The report as GitHub-flavoured Markdown.
 pub fn markdown(findings: &Findings) -> String {
-    let mut out =
-        format!("# {}\n\n", escaped(&format!("{}: {}", findings.study, findings.question)));
-    out += &format!("**{}**\n\n", escaped(&answer(findings)));
-    let badges: Vec<String> =
-        first::badges(findings).iter().map(|badge| escaped(&badge.text)).collect();
+    let Document { screen, sections } = Document::of(findings, Room::Forge);
+    let mut out = format!("# {}\n\n", escaped(&format!("{}: {}", screen.study, screen.question)));
+    out += &format!("**{}**\n\n", escaped(&screen.answer));
+    let badges: Vec<String> = screen.badges.iter().map(|badge| escaped(&badge.text)).collect();
     out += &format!("{}\n\n", badges.join(" · "));
-    if let Some(sheet) = first::sheet(findings) {
-        out += &format!("{}\n", rendered_table(&sheet_table(&sheet)));
+    if let Some(sheet) = &screen.sheet {
+        out += &format!("{}\n", rendered_table(&sheet_table(sheet)));
     }
-    for (label, text) in first::said(findings) {
+    for (label, text) in screen.said() {
         let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
         out += &format!("- {}\n", escaped(&(label + &text)));
     }
     out.push('\n');
-    for section in compose::sections(findings, Room::Forge) {
-        out += &rendered_section(&section);
-    }
+    out.extend(sections.iter().map(rendered_section));
     format!("{}\n", out.trim_end())
 }
 
@@ -77,6 +73,7 @@ fn rendered(piece: &Piece) -> String {
         }
         Piece::Table(table) => format!("{}\n", rendered_table(table)),
         Piece::Fold(section) => rendered_section(section),
+        Piece::Charts(_) => String::new(),
     }
 }
 

@@ -1,22 +1,29 @@
 //! Turns findings into what a person reads or a program takes: terminal text, one HTML file, Markdown, JSON.
-//! Reads [`Findings`] only; computes no statistic. Numbers are rounded here (`figures`) and nowhere else.
+//! Reads [`Findings`] only; computes no statistic. Numbers are rounded and facts worded here and nowhere else.
+//!
+//! `compose` puts one document together, of `document` and `drawing`; `terminal`, `html` and `markdown` draw it. A new
+//! view is a module that gives a section, and its line in `compose`.
 
 mod answer;
 mod capacity;
+mod caveats;
+mod charts;
 mod components;
 mod compose;
 mod content;
 mod curve;
+mod document;
+mod drawing;
 mod figures;
 mod first;
 mod heap;
-mod hey;
 mod html;
 #[cfg(test)]
 mod in_a_browser;
 mod jvms;
-mod k6;
+mod loads;
 mod markdown;
+mod owners;
 mod parts;
 mod payers;
 mod pods;
@@ -30,19 +37,19 @@ mod settled;
 mod spans;
 mod staircase;
 mod sweep;
-mod table;
 mod terminal;
 #[cfg(test)]
 mod tests;
-mod vegeta;
+mod tools;
 mod wording;
 
 use crate::analysis::findings::Findings;
 
 pub use capacity::{capacity, capacity_json};
-pub use html::{document, html};
+pub use document::{Cell, Column, Piece, Section, Table, Tone, heads, row};
+pub use html::{html, page};
 pub use markdown::markdown;
-pub use terminal::{full, terminal};
+pub use terminal::{brief, full, terminal};
 
 /// The findings themselves, unrounded, for programs; the order of keys is that of [`Findings`].
 pub fn json(findings: &Findings) -> String {

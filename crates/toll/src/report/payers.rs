@@ -2,12 +2,13 @@
 //! sidecar costs. Draws nothing.
 
 use crate::analysis::findings::{
-    AttributedCost, Attribution, Effect, LoadFindings, Metric, SidecarCost, TraversalCosts,
+    AttributedCost, Attribution, Effect, LoadFindings, Metric, Payer, Role, SidecarCost,
+    TraversalCosts,
 };
 
+use super::document::{Cell, Group, Piece, Table, Tone, figures, words};
 use super::figures::{Quantity, Scale, rounded, share};
-use super::parts::is_instrument;
-use super::table::{Cell, Group, Piece, Table, Tone, figures, words};
+use super::owners::{label, pods_name};
 use super::wording::{interval, interval_title, tone};
 
 /// Components of a role that are named one by one in a sentence.
@@ -15,16 +16,16 @@ const FEW: usize = 2;
 /// A sentence has room for so many besides the application.
 const MOST_PAYERS: usize = 3;
 
-/// Roles in the order in which a request meets them, what they are called, and what the sum of several is.
-const PAYERS: [(&str, &str, &str); 8] = [
-    ("gateway", "gateway", "all gateways"),
-    ("application", "application itself", "application's own"),
-    ("sidecar", "sidecars", "all sidecars"),
-    ("node_proxy", "node proxies", "all node proxies"),
-    ("waypoint", "waypoint", "all waypoints"),
-    ("egress_gateway", "egress gateway", "all egress gateways"),
-    ("sni_proxy", "SNI proxy", "all SNI proxies"),
-    ("database", "database", "all databases"),
+/// Roles in the order of all tables, what they are called, and what the sum of several is.
+const PAYERS: [(Role, &str, &str); 8] = [
+    (Role::Gateway, "gateway", "all gateways"),
+    (Role::Application, "application itself", "application's own"),
+    (Role::Sidecar, "sidecars", "all sidecars"),
+    (Role::NodeProxy, "node proxies", "all node proxies"),
+    (Role::Waypoint, "waypoint", "all waypoints"),
+    (Role::EgressGateway, "egress gateway", "all egress gateways"),
+    (Role::SniProxy, "SNI proxy", "all SNI proxies"),
+    (Role::Database, "database", "all databases"),
 ];
 
 /// For each variant who pays for its change, then what its sidecars cost.
@@ -74,28 +75,41 @@ pub(super) fn sentence(attribution: &Attribution) -> String {
 /// Each component of a role that has few, else the role; what changed most first, and the application last.
 fn payers(attribution: &Attribution) -> Vec<(String, f64)> {
     let mut payers: Vec<(String, f64)> = Vec::new();
-    for (role, title, _) in PAYERS.iter().filter(|(role, ..)| *role != "application") {
-        let parts: Vec<_> = attribution.parts.iter().filter(|p| p.role == *role).collect();
+    for (role, title, _) in PAYERS.iter().filter(|(role, ..)| *role != Role::Application) {
+        let parts: Vec<_> = lines_of(&attribution.parts, *role).collect();
         match parts.len() {
             0 => {}
-            1..=FEW => payers.extend(parts.iter().map(|p| (p.component.clone(), p.change.value))),
+            1..=FEW => payers.extend(parts.iter().map(|p| (name(p), p.change.value))),
             _ => {
-                payers.extend(of_role(attribution, role).map(|p| ((*title).into(), p.change.value)))
+                let sum = of_role(attribution, *role);
+                payers.extend(sum.map(|p| ((*title).into(), p.change.value)));
             }
         }
     }
     payers.retain(|(_, us)| us.is_finite());
     payers.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     payers.truncate(MOST_PAYERS);
-    let own = of_role(attribution, "application").map(|p| p.change.value);
+    let own = of_role(attribution, Role::Application).map(|p| p.change.value);
     payers.extend(own.filter(|us| us.is_finite()).map(|us| ("application".into(), us)));
     payers
 }
 
 /// The sum of a role, or its only component.
-fn of_role<'a>(attribution: &'a Attribution, role: &str) -> Option<&'a AttributedCost> {
-    let sum = attribution.subtotals.iter().find(|line| line.role == role);
-    sum.or_else(|| attribution.parts.iter().find(|line| line.role == role))
+fn of_role(attribution: &Attribution, role: Role) -> Option<&AttributedCost> {
+    let sum = lines_of(&attribution.subtotals, role).next();
+    sum.or_else(|| lines_of(&attribution.parts, role).next())
+}
+
+fn lines_of(lines: &[AttributedCost], role: Role) -> impl Iterator<Item = &AttributedCost> {
+    lines.iter().filter(move |line| line.payer.role() == Some(role))
+}
+
+/// Of a line that has an owner.
+fn name(line: &AttributedCost) -> String {
+    match &line.payer {
+        Payer::Owner(owner) => label(owner),
+        Payer::Role(_) | Payer::Counted | Payer::Whole => String::new(),
+    }
 }
 
 fn table(load: &LoadFindings, attribution: &Attribution, baseline: &str) -> Table {
@@ -135,44 +149,44 @@ impl Sheet {
     fn role(
         &self,
         attribution: &Attribution,
-        (role, title, all): &(&str, &str, &str),
+        (role, title, all): &(Role, &str, &str),
     ) -> Option<Group> {
-        let of_role = |lines: &[AttributedCost], tone| -> Vec<Vec<Cell>> {
-            let lines = lines.iter().filter(|line| line.role == *role);
-            lines.map(|line| self.named(&line.component, line, tone)).collect()
-        };
-        let mut rows = of_role(&attribution.parts, Tone::Neutral);
-        let sum = attribution.subtotals.iter().find(|line| line.role == *role);
+        let mut rows = self.parts(attribution, |of| of == *role);
+        let sum = lines_of(&attribution.subtotals, *role);
         rows.extend(sum.map(|line| self.named(all, line, Tone::Sum)));
         (!rows.is_empty()).then(|| Group { title: Some((*title).into()), rows })
     }
 
+    /// A row an owner of the roles that `is_shown` picks.
+    fn parts(&self, of: &Attribution, is_shown: impl Fn(Role) -> bool) -> Vec<Vec<Cell>> {
+        let shown = of.parts.iter().filter(|line| line.payer.role().is_some_and(&is_shown));
+        shown.map(|line| self.named(&name(line), line, Tone::Neutral)).collect()
+    }
+
     fn sums(&self, attribution: &Attribution) -> Group {
-        let unattributed = attribution.parts.iter().filter(|p| p.role == "unattributed");
         let mut rows: Vec<Vec<Cell>> = Vec::new();
         let sum = |line: &AttributedCost, title| self.named(title, line, Tone::Sum);
         rows.extend(attribution.counted.iter().map(|line| sum(line, "CPU per request")));
-        rows.extend(unattributed.map(|line| self.named("unattributed", line, Tone::Neutral)));
+        rows.extend(self.parts(attribution, |role| role == Role::Unattributed));
         rows.extend(attribution.whole.iter().map(|line| sum(line, "in all")));
         Group { title: Some("sum".into()), rows }
     }
 
     fn instrument(&self, attribution: &Attribution) -> Group {
-        let lines = attribution.parts.iter().filter(|line| is_instrument(&line.role));
-        let rows = lines.map(|line| self.named(&line.component, line, Tone::Neutral)).collect();
+        let rows = self.parts(attribution, Role::is_instrument);
         Group { title: Some("the instrument's own, not in the sum".into()), rows }
     }
 
     fn named(&self, name: &str, line: &AttributedCost, tone: Tone) -> Vec<Cell> {
-        let absent = || Cell::toned("–", Tone::Quiet);
-        let figure = |value: Option<f64>| value.map_or_else(absent, |v| self.scale.plain(v).into());
+        let figure =
+            |value: Option<f64>| value.map_or_else(Cell::absent, |v| self.scale.plain(v).into());
         let mut cells = vec![
             Cell::from(name),
             figure(line.baseline),
             figure(line.value),
             self.scale.signed(line.change.value).into(),
             interval(self.scale, line.change).into(),
-            line.share.map_or_else(absent, |s| share(s).into()),
+            line.share.map_or_else(Cell::absent, |s| share(s).into()),
         ];
         if tone == Tone::Sum {
             cells.iter_mut().for_each(|cell| cell.tone = tone);
@@ -206,7 +220,7 @@ fn traversals(load: &LoadFindings) -> Option<Table> {
         let lines = costs
             .sidecars
             .iter()
-            .map(|c| traversal_row(&format!("{} sidecar", c.pod), c, [scale, each], Tone::Neutral));
+            .map(|c| traversal_row(&sidecars_of(c), c, [scale, each], Tone::Neutral));
         let total = traversal_row("all sidecars", &costs.total, [scale, each], Tone::Sum);
         let title = format!("{variant}, {unit} of CPU");
         Group { title: Some(title), rows: lines.chain([total]).collect() }
@@ -215,20 +229,24 @@ fn traversals(load: &LoadFindings) -> Option<Table> {
     (!groups.is_empty()).then_some(Table { columns, groups })
 }
 
+/// `client sidecar`.
+fn sidecars_of(cost: &SidecarCost) -> String {
+    cost.pods.as_ref().map_or_else(String::new, |pods| format!("{} sidecar", pods_name(pods)))
+}
+
 fn traversal_row(
     name: &str,
     cost: &SidecarCost,
     [scale, each]: [Scale; 2],
     tone: Tone,
 ) -> Vec<Cell> {
-    let absent = || Cell::toned("–", Tone::Quiet);
     let per = cost.per_traversal_us;
     let cells = [
         Cell::from(name),
         scale.plain(cost.cpu_us.value).into(),
         rounded(cost.traversals.value).into(),
-        per.map_or_else(absent, |e| each.plain(e.value).into()),
-        per.map_or_else(absent, |e| interval(each, e).into()),
+        per.map_or_else(Cell::absent, |e| each.plain(e.value).into()),
+        per.map_or_else(Cell::absent, |e| interval(each, e).into()),
     ];
     cells
         .into_iter()

@@ -3,10 +3,10 @@
 
 use crate::analysis::findings::{Findings, LoadFindings, Measured, Metric, PodRow, PodUse};
 
-use super::content::section;
+use super::document::{Cell, Column, Group, Piece, Section, Table, Tone, figures, words};
 use super::figures::{Quantity, Scale, change, share};
+use super::owners::pods_name;
 use super::rates::achieved_rates;
-use super::table::{Cell, Column, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::load_title;
 
 /// The group that everything is in when a study names none.
@@ -22,7 +22,7 @@ pub(super) fn top(findings: &Findings, loads: &[&LoadFindings]) -> Option<Sectio
         pieces.push(Piece::Table(table(findings, load)));
     }
     (pieces.len() > 1)
-        .then(|| section("pods", "Top pods", pieces).saying("as kubectl top pods shows them"))
+        .then(|| Section::new("pods", "Top pods", pieces).saying("as kubectl top pods shows them"))
 }
 
 /// What must be known before a change of raw CPU is read (METHOD.md rule 2).
@@ -96,20 +96,20 @@ impl Sheet<'_> {
         measured: impl Fn(&PodUse) -> Option<Measured>,
     ) -> Vec<Cell> {
         let of = |variant: &str| row.uses.iter().find(|u| u.variant == variant).and_then(&measured);
-        let absent = || Cell::toned("–", Tone::Quiet);
-        let mut cells = vec![Cell::from(&row.pod)];
+        let title = row.owner.as_ref().map_or_else(|| "TOTAL".into(), |of| pods_name(&of.pods));
+        let mut cells = vec![Cell::from(title)];
         for variant in &self.variants {
-            cells.push(of(variant).map_or_else(absent, |m| scale.plain(m.mean.value).into()));
+            cells.push(of(variant).map_or_else(Cell::absent, |m| scale.plain(m.mean.value).into()));
         }
         for other in &self.others {
             let measured = of(other);
             let difference = measured.and_then(|m| m.change);
             let ratio = measured.and_then(|m| m.ratio);
-            cells.push(difference.map_or_else(absent, |e| scale.signed(e.value).into()));
-            cells.push(ratio.map_or_else(absent, |e| change(e.value).into()));
+            cells.push(difference.map_or_else(Cell::absent, |e| scale.signed(e.value).into()));
+            cells.push(ratio.map_or_else(Cell::absent, |e| change(e.value).into()));
         }
         cells.extend(self.grouped.then(|| Cell::from(&row.group)));
-        if row.role == "total" {
+        if row.owner.is_none() {
             cells.iter_mut().for_each(|cell| cell.tone = Tone::Sum);
         }
         cells

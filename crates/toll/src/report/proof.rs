@@ -1,24 +1,11 @@
 //! Turns the proofs of path into lines and a table. Judges nothing.
 
-use crate::analysis::findings::{Findings, ProofSummary, SpansOfLoads};
+use crate::analysis::findings::{Claim, Findings, ProofSummary, SpansOfLoads, Topic};
 
-use super::content::{in_first_order, section};
+use super::content::in_first_order;
+use super::document::{Cell, Group, Piece, Section, Table, Tone, words};
 use super::figures::{rounded, share};
-use super::table::{Cell, Group, Piece, Section, Table, Tone, words};
 
-/// Words of the claims that sum the others up: by which way traffic left the mesh, whose TLS it was, traversals, a
-/// database's rows, spans. They are named first.
-const KEY_WORDS: [&str; 9] = [
-    "SNI proxy",
-    "without an identity of the mesh",
-    "is the egress gateway's",
-    "past every sidecar",
-    "end to end",
-    "crossed",
-    "acknowledged",
-    "written",
-    "span",
-];
 /// Of claims that the same cases make more are only counted.
 const MOST_ALIKE: usize = 6;
 
@@ -31,7 +18,7 @@ pub(super) fn proof(findings: &Findings) -> Section {
         let table = if findings.staircases.is_empty() { all_claims } else { side_by_side };
         Piece::Table(table(&findings.proofs))
     }));
-    section("proof", "Proof of path", pieces).saying(answer(findings))
+    Section::new("proof", "Proof of path", pieces).saying(answer(findings))
 }
 
 /// `30 of 30 paths proven`, or what failed.
@@ -50,7 +37,7 @@ fn answer(findings: &Findings) -> String {
 /// What each claim expected and what was seen.
 pub(super) fn claims(findings: &Findings) -> Section {
     let table = Piece::Table(all_claims(&findings.proofs));
-    section("claims", "Claims of the proofs, as expected and as seen", vec![table])
+    Section::new("claims", "Claims of the proofs, as expected and as seen", vec![table])
 }
 
 fn all_claims(proofs: &[ProofSummary]) -> Table {
@@ -70,7 +57,7 @@ fn side_by_side(proofs: &[ProofSummary]) -> Table {
         let failed = claims.iter().filter(|claim| fails(proofs, claim)).count();
         let shown = claims.len().min(MOST_ALIKE.max(failed));
         rows.extend(claims[..shown].iter().map(|claim| row((*claim).to_owned(), cells(claim))));
-        let more = |has: &bool| if *has { Cell::toned("yes", Tone::Same) } else { absent() };
+        let more = |has: &bool| if *has { Cell::toned("yes", Tone::Same) } else { Cell::absent() };
         let rest = claims.len() - shown;
         let title = format!("{rest} more of these cases");
         rows.extend((rest > 0).then(|| row(title, who.iter().map(more).collect())));
@@ -83,18 +70,19 @@ fn side_by_side(proofs: &[ProofSummary]) -> Table {
 type Alike<'a> = (Vec<bool>, Vec<&'a str>);
 
 fn alike(proofs: &[ProofSummary]) -> Vec<Alike<'_>> {
-    let all = proofs.iter().flat_map(|proof| &proof.claims).map(|claim| claim.0.as_str());
+    let all = proofs.iter().flat_map(|proof| &proof.claims);
     let mut alike: Vec<Alike<'_>> = Vec::new();
-    for claim in in_first_order(all) {
+    for claim in in_first_order(all.clone().map(|of| of.claim.as_str())) {
         let who: Vec<bool> =
-            proofs.iter().map(|proof| proof.claims.iter().any(|c| c.0 == claim)).collect();
+            proofs.iter().map(|proof| proof.claims.iter().any(|of| of.claim == claim)).collect();
         match alike.iter_mut().find(|(of, _)| *of == who) {
             Some((_, claims)) => claims.push(claim),
             None => alike.push((who, vec![claim])),
         }
     }
     for (_, claims) in &mut alike {
-        claims.sort_by_key(|claim| (!fails(proofs, claim), rank(claim)));
+        let topic = |claim: &str| all.clone().find(|of| of.claim == claim).map(|of| of.topic);
+        claims.sort_by_key(|claim| (!fails(proofs, claim), topic(claim)));
     }
     // What most cases claim stands first.
     alike.sort_by_key(|(who, _)| std::cmp::Reverse(who.iter().filter(|has| **has).count()));
@@ -102,19 +90,15 @@ fn alike(proofs: &[ProofSummary]) -> Vec<Alike<'_>> {
 }
 
 fn fails(proofs: &[ProofSummary], claim: &str) -> bool {
-    proofs.iter().flat_map(|proof| &proof.claims).any(|(of, .., holds)| of == claim && !holds)
+    proofs.iter().flat_map(|proof| &proof.claims).any(|of| of.claim == claim && !of.holds)
 }
 
 fn holds(proof: &ProofSummary, claim: &str) -> Cell {
-    match proof.claims.iter().find(|of| of.0 == claim) {
-        Some((.., true)) => Cell::toned("yes", Tone::Same),
-        Some((.., false)) => Cell::toned("no", Tone::Worse),
-        None => absent(),
-    }
+    proof.claims.iter().find(|of| of.claim == claim).map_or_else(Cell::absent, verdict)
 }
 
-fn absent() -> Cell {
-    Cell::toned("–", Tone::Quiet)
+fn verdict(claim: &Claim) -> Cell {
+    if claim.holds { Cell::toned("yes", Tone::Same) } else { Cell::toned("no", Tone::Worse) }
 }
 
 /// What arrived at the collector, a line a variant; none in a study without agents.
@@ -149,8 +133,7 @@ fn span_line(proof: &ProofSummary) -> Option<Cell> {
 
 /// Of a variant without an agent only the claim tells that the collector stood by and got nothing.
 fn no_span(proof: &ProofSummary) -> Option<Cell> {
-    let none =
-        |(claim, _, _, holds): &(String, String, String, bool)| *holds && claim.contains("span");
+    let none = |claim: &Claim| claim.holds && claim.topic == Topic::Spans;
     let ProofSummary { variant, arms, proven, .. } = proof;
     let said = format!("{variant}: 0 spans in {proven} of {arms} arms");
     proof.claims.iter().any(none).then(|| Cell::toned(said, Tone::Same))
@@ -181,22 +164,9 @@ fn proof_title(proof: &ProofSummary) -> String {
     format!("{}: {} of {} arms proven", proof.variant, proof.proven, proof.arms)
 }
 
-fn rank(claim: &str) -> usize {
-    KEY_WORDS.iter().position(|word| claim.contains(word)).unwrap_or(KEY_WORDS.len())
-}
-
 fn proof_group(proof: &ProofSummary) -> Group {
-    let rows = proof
-        .claims
-        .iter()
-        .map(|(claim, expected, seen, holds)| {
-            let holds = if *holds {
-                Cell::toned("yes", Tone::Same)
-            } else {
-                Cell::toned("no", Tone::Worse)
-            };
-            vec![claim.into(), expected.into(), seen.into(), holds]
-        })
-        .collect();
-    Group { title: Some(proof_title(proof)), rows }
+    let row = |of: &Claim| {
+        vec![Cell::from(&of.claim), (&of.expected).into(), (&of.seen).into(), verdict(of)]
+    };
+    Group { title: Some(proof_title(proof)), rows: proof.claims.iter().map(row).collect() }
 }

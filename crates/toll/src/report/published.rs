@@ -1,11 +1,13 @@
 //! Turns published figures into tables beside the measured ones, with what was recomputed. Draws nothing.
 
-use crate::analysis::findings::{Derived, Findings, LoadFindings, RecomputedRow, ReferenceRow};
+use crate::analysis::findings::{
+    Derived, Findings, LoadFindings, Publication, RecomputedRow, ReferenceRow,
+};
 
-use super::content::{in_first_order, section};
+use super::content::in_first_order;
+use super::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::figures::{Quantity, Scale, ratio, rounded, signed, verbatim, verbatim_column};
 use super::pods::other_rates;
-use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{ends, interval_title, load_title, range};
 
 /// Published figures beside the measured ones, ratios first; none when the study has none.
@@ -24,9 +26,16 @@ pub(super) fn published(findings: &Findings) -> Option<Section> {
     if pieces.len() == 1 {
         return None;
     }
-    let notes = findings.published.iter().map(|note| Cell::toned(note, Tone::Quiet)).collect();
-    pieces.push(Piece::List(notes));
-    Some(section("published", "Published beside measured", pieces).saying(answer(findings)))
+    pieces.extend(notes(findings));
+    Some(Section::new("published", "Published beside measured", pieces).saying(answer(findings)))
+}
+
+/// Where the figures come from, and what the study says about them.
+pub(super) fn notes(findings: &Findings) -> Option<Piece> {
+    let Publication { source, notes } = findings.published.as_ref()?;
+    let source = format!("Published in: {source}.");
+    let lines = std::iter::once(&source).chain(notes);
+    Some(Piece::List(lines.map(|line| Cell::toned(line, Tone::Quiet)).collect()))
 }
 
 /// `throughput of istio published ×0.76, here ×0.75`: the first ratio that has both.
@@ -85,7 +94,6 @@ fn published_group(title: &str, shown: &[&ReferenceRow]) -> Group {
     let rows: Vec<&ReferenceRow> =
         shown.iter().copied().filter(|row| figure_title(&row.figure) == title).collect();
     let scale = Scale::of(Quantity::Percent, rows.iter().filter_map(|r| r.measured));
-    let absent = || Cell::toned("–", Tone::Quiet);
     let ratios = |e| ends(e).map(|(l, h)| range(&ratio(l), &ratio(h)));
     let published = verbatim_column(&rows.iter().map(|r| r.published).collect::<Vec<_>>());
     let rows = rows
@@ -94,9 +102,9 @@ fn published_group(title: &str, shown: &[&ReferenceRow]) -> Group {
         .map(|(row, published)| {
             vec![
                 Cell::from(row_name(row)),
-                row.published_ratio.map_or_else(absent, |r| ratio(r).into()),
-                row.measured_ratio.map_or_else(absent, |r| ratio(r.value).into()),
-                row.measured_ratio.and_then(ratios).map_or_else(absent, Cell::from),
+                row.published_ratio.map_or_else(Cell::absent, |r| ratio(r).into()),
+                row.measured_ratio.map_or_else(Cell::absent, |r| ratio(r.value).into()),
+                row.measured_ratio.and_then(ratios).map_or_else(Cell::absent, Cell::from),
                 published.into(),
                 row.measured.map_or_else(did_not_run, |m| scale.plain(m).into()),
             ]
@@ -184,7 +192,6 @@ fn arms(row: &RecomputedRow) -> String {
 }
 
 fn recomputed_row(place: &str, row: &RecomputedRow) -> Vec<Cell> {
-    let absent = || Cell::toned("–", Tone::Quiet);
     let is_change = is_change(row.derived);
     let given =
         |value: f64| if is_change { signed(value, verbatim(value)) } else { verbatim(value) };
@@ -193,10 +200,10 @@ fn recomputed_row(place: &str, row: &RecomputedRow) -> Vec<Cell> {
     let what = of_pod(row, &derived_title(row.derived));
     vec![
         Cell::from(if place.is_empty() { what.as_str() } else { place }),
-        row.printed.map_or_else(absent, |printed| given(printed).into()),
-        row.recomputed.map_or_else(absent, |recomputed| given(recomputed).into()),
+        row.printed.map_or_else(Cell::absent, |printed| given(printed).into()),
+        row.recomputed.map_or_else(Cell::absent, |recomputed| given(recomputed).into()),
         row.measured.map_or_else(did_not_run, |e| shown(e.value).into()),
-        interval.map_or_else(absent, |(l, h)| range(&shown(l), &shown(h)).into()),
+        interval.map_or_else(Cell::absent, |(l, h)| range(&shown(l), &shown(h)).into()),
     ]
 }
 

@@ -3,8 +3,8 @@
 use crate::analysis::findings::{LoadFindings, Metric, View};
 
 use super::content::value_of;
+use super::document::{Cell, Piece, Tone};
 use super::figures::{Quantity, Scale, share};
-use super::table::{Cell, Piece, Tone};
 
 /// Rates further apart than this are not equal (METHOD.md rule 2).
 const EQUAL_RATE_TOLERANCE: f64 = 0.02;

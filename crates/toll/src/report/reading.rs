@@ -2,8 +2,7 @@
 
 use crate::analysis::findings::{Findings, View};
 
-use super::content::section;
-use super::table::{Piece, Section, Table, words};
+use super::document::{Piece, Section, Table, words};
 
 /// What the words of the report mean.
 pub(super) fn reading(findings: &Findings) -> Section {
@@ -50,7 +49,7 @@ pub(super) fn reading(findings: &Findings) -> Section {
     let rows = rows.into_iter().chain(of_some(findings));
     let rows = rows.map(|(word, meaning)| vec![word.into(), meaning.into()]).collect();
     let table = Table::new(vec![words(""), words("")], rows);
-    section("reading", "How to read this", vec![Piece::Table(table)])
+    Section::new("reading", "How to read this", vec![Piece::Table(table)])
 }
 
 /// Words that only studies of agents, JVMs, virtual users and staircases need.

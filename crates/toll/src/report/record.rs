@@ -1,11 +1,13 @@
 //! Turns what ran, and on what, into tables: rounds, variants, machine. Draws nothing.
 
-use crate::analysis::findings::{Findings, RoundLine};
+use std::time::Duration;
 
+use crate::analysis::findings::{Fact, Findings, RoundLine};
+
+use super::caveats::database;
 use super::compose::Room;
-use super::content::section;
+use super::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::figures::{clock, share};
-use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 
 /// Every arm of every round; with little room only those of which something does not count.
 pub(super) fn rounds(findings: &Findings, room: Room) -> Section {
@@ -29,7 +31,7 @@ pub(super) fn rounds(findings: &Findings, room: Room) -> Section {
         rounds_in_words(findings.extent.rounds),
         clock(findings.extent.wall_s)
     );
-    section("rounds", "Rounds", pieces.collect()).saying(answer)
+    Section::new("rounds", "Rounds", pieces.collect()).saying(answer)
 }
 
 /// `10 rounds`.
@@ -49,37 +51,65 @@ fn round_row(line: &RoundLine) -> Vec<Cell> {
         false => Cell::toned("not proven", Tone::Worse),
     };
     let tone = if valid < all { Tone::Unknown } else { Tone::Neutral };
+    let mut why: Vec<String> = line.invalid.iter().map(ToString::to_string).collect();
+    why.sort_unstable();
     vec![
         line.round.to_string().into(),
         format!("{}{pods}", line.arm).into(),
         Cell::toned(format!("{valid} of {all}"), tone),
         share(line.steal).into(),
         path,
-        line.invalid.join("; ").into(),
+        why.join("; ").into(),
     ]
 }
 
 /// The variants, the machine and the run.
 pub(super) fn machine(findings: &Findings) -> Section {
-    let rows = |pairs: Vec<(&String, &String)>| -> Vec<Vec<Cell>> {
-        pairs.into_iter().map(|(label, value)| vec![label.into(), value.into()]).collect()
-    };
-    let variants = findings.variants.iter().map(|v| (&v.name, &v.describes)).collect();
-    let manifest = findings.manifest.iter().map(|(label, value)| (label, value)).collect();
+    let row = |[label, value]: [String; 2]| vec![Cell::from(label), value.into()];
+    let variants = findings.variants.iter().map(|v| [v.name.clone(), v.describes.clone()]);
     let groups = vec![
-        Group { title: Some("variants".into()), rows: rows(variants) },
-        Group { title: Some("machine and run".into()), rows: rows(manifest) },
+        Group { title: Some("variants".into()), rows: variants.map(row).collect() },
+        Group {
+            title: Some("machine and run".into()),
+            rows: findings.facts.iter().map(label_and_value).map(row).collect(),
+        },
     ];
     let table = Table { columns: vec![words(""), words("")], groups };
-    section("machine", "Machine and versions", vec![Piece::Table(table)])
+    Section::new("machine", "Machine and versions", vec![Piece::Table(table)])
         .saying(machine_line(findings))
 }
 
-/// What the machine was, in a line: the values of the manifest that name it.
+fn label_and_value(fact: &Fact) -> [String; 2] {
+    let (label, value) = match fact {
+        Fact::Told(label, value) => (label.as_str(), value.clone()),
+        Fact::Database(server) => ("database", database(server)),
+        Fact::Profile(name) => ("profile", name.clone()),
+        Fact::Runtime(runtime) => ("runtime", runtime.clone()),
+        Fact::WorkNs(services) => {
+            let burned = |(service, ns): &(String, u64)| {
+                format!("{service} {:?}", Duration::from_nanos(*ns))
+            };
+            ("work", services.iter().map(burned).collect::<Vec<_>>().join(", "))
+        }
+        Fact::Arms { count, side_by_side } => {
+            let how = if *side_by_side { "side by side" } else { "one after another" };
+            ("arms of a round", format!("{count}, {how}"))
+        }
+        Fact::Cycles(count) => ("cycles of a round", count.to_string()),
+        Fact::GuardS(seconds) => ("guard of a slice", format!("{seconds} s")),
+        Fact::Seed(seed) => ("seed", seed.to_string()),
+    };
+    [label.into(), value]
+}
+
+/// What the machine was, in a line: the facts that name it.
 pub(super) fn machine_line(findings: &Findings) -> String {
+    let value = |label: &&str| {
+        findings.facts.iter().find_map(|fact| match fact {
+            Fact::Told(of, value) if of == *label => Some(value.as_str()),
+            _ => None,
+        })
+    };
     let named = ["cpu", "CPU", "cores", "kernel", "lab", "isolation"];
-    let value =
-        |label: &&str| findings.manifest.iter().find(|(of, _)| of == *label).map(|(_, v)| v);
-    let values: Vec<&str> = named.iter().filter_map(value).map(String::as_str).collect();
-    values.join(", ")
+    named.iter().filter_map(value).collect::<Vec<_>>().join(", ")
 }

@@ -2,8 +2,8 @@
 
 use crate::analysis::findings::{LoadFindings, Regime, View};
 
+use super::document::{Cell, Piece, Tone};
 use super::figures::{rounded, whole_percent};
-use super::table::{Cell, Piece, Tone};
 
 /// A line a variant, then the warning. Flat out every variant is at its limit, so nothing is said.
 pub(super) fn pieces(load: &LoadFindings) -> Vec<Piece> {

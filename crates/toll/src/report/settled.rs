@@ -2,9 +2,9 @@
 
 use crate::analysis::findings::{Estimate, Findings, Settled};
 
-use super::content::section;
+use super::charts;
+use super::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::figures::{Quantity, Scale, figure};
-use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 
 /// What the discarded runs showed; none when there were none.
 pub(super) fn settled(findings: &Findings) -> Option<Section> {
@@ -19,8 +19,9 @@ pub(super) fn settled(findings: &Findings) -> Option<Section> {
         Piece::List(lengths),
         Piece::Table(Table { columns, groups }),
     ];
+    let section = Section::new("settled", "Settling, before anything counts", pieces);
     (!findings.settled.is_empty())
-        .then(|| section("settled", "Settling, before anything counts", pieces).saying(answer))
+        .then(|| section.showing(charts::settled(findings)).saying(answer))
 }
 
 /// `30 of 32 stable at the end`.

@@ -2,13 +2,11 @@
 
 use crate::analysis::findings::{Estimate, Findings, LoadFindings, SpanCosts};
 
-use super::content::{in_first_order, section};
+use super::charts;
+use super::content::in_first_order;
+use super::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::figures::{Quantity, Scale};
-use super::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::wording::{ends, interval, primary};
-
-/// What [`SpanCosts::of`] is called for all components that are compared.
-pub(super) const WHOLE: &str = "all";
 
 /// What a span costs, by variant and pod; none when no two loads differ in spans.
 pub(super) fn spans(findings: &Findings) -> Option<Section> {
@@ -28,8 +26,9 @@ pub(super) fn spans(findings: &Findings) -> Option<Section> {
         pieces.push(Piece::Heading(format!("{variant}: effect by number of spans")));
         pieces.push(Piece::Table(points(&of_variant().collect::<Vec<_>>())));
     }
+    let section = Section::new("spans", "What a span costs", pieces);
     (!findings.span_costs.is_empty())
-        .then(|| section("spans", "What a span costs", pieces).saying(prices(findings).join("; ")))
+        .then(|| section.showing(charts::spans(findings)).saying(prices(findings).join("; ")))
 }
 
 /// What the report does not tell of the loads that only serve the line.
@@ -62,7 +61,7 @@ pub(super) fn detailed(findings: &Findings) -> Vec<&LoadFindings> {
 
 /// `all pods`, or the pod.
 pub(super) fn of_whom(costs: &SpanCosts) -> String {
-    if costs.of == WHOLE { "all pods".into() } else { costs.of.clone() }
+    costs.service.clone().unwrap_or_else(|| "all pods".into())
 }
 
 /// One unit for all lines and points of a report, so that pods compare.
@@ -94,7 +93,7 @@ pub(super) fn price(costs: &SpanCosts) -> String {
 
 /// [`price`] of each variant, over all its pods.
 pub(super) fn prices(findings: &Findings) -> Vec<String> {
-    let whole = findings.span_costs.iter().filter(|costs| costs.of == WHOLE);
+    let whole = findings.span_costs.iter().filter(|costs| costs.service.is_none());
     whole.map(|costs| format!("{}: {}", costs.variant, price(costs))).collect()
 }
 
@@ -125,11 +124,11 @@ fn lines(costs: &[&SpanCosts]) -> Table {
             request.signed(c.per_request_us.value),
             interval(request, c.per_request_us),
         ];
-        let tone = if c.of == WHOLE { Tone::Sum } else { Tone::Neutral };
+        let tone = if c.service.is_none() { Tone::Sum } else { Tone::Neutral };
         cells.into_iter().map(|text| Cell::toned(text, tone)).collect()
     };
     let (whole, pods): (Vec<&SpanCosts>, Vec<&SpanCosts>) =
-        costs.iter().partition(|c| c.of == WHOLE);
+        costs.iter().partition(|c| c.service.is_none());
     Table::new(columns, pods.iter().chain(&whole).map(row).collect())
 }
 
@@ -144,7 +143,10 @@ fn points(costs: &[&SpanCosts]) -> Table {
         figures(format!("{level:.0}\u{a0}% interval")),
     ];
     let group = |c: &&SpanCosts| Group {
-        title: Some(if c.of == WHOLE { of_whom(c) } else { format!("{}, its own spans", c.of) }),
+        title: Some(match &c.service {
+            None => of_whom(c),
+            Some(service) => format!("{service}, its own spans"),
+        }),
         rows: c
             .points
             .iter()

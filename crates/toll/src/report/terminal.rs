@@ -3,10 +3,9 @@
 
 use crate::analysis::findings::Findings;
 
-use super::answer::answer;
-use super::compose::{self, Room};
-use super::first::{self, Change, Head, Row, Sheet, with_half};
-use super::table::{Cell, Column, Kind, Piece, Section, Table, Tone, figures, words};
+use super::compose::{Document, Room};
+use super::document::{Cell, Column, Kind, Piece, Section, Table, Tone, figures, words};
+use super::first::{Change, Head, Row, Screen, Sheet, with_half};
 
 const GAP: usize = 2;
 const INDENT: usize = 2;
@@ -26,30 +25,29 @@ const WEAK_LINES: usize = 3;
 /// The answer as text of at most `width` columns (taken as 40 to 110), with ANSI colours if `colour`: at 80 columns at
 /// most 40 lines.
 pub fn terminal(findings: &Findings, dir: &str, width: usize, colour: bool) -> String {
-    let page = Page::new(width, colour);
-    let mut lines = page.head(findings);
-    for (label, text) in first::said(findings) {
+    let (page, screen) = (Page::new(width, colour), Screen::of(findings));
+    let mut lines = page.head(&screen);
+    for (label, text) in screen.said() {
         lines.extend(page.said(&label, &text, SAID_LINES));
     }
     lines.push(String::new());
-    lines.extend(page.said("proven", &first::proven(findings), SAID_LINES));
-    lines.extend(page.weak(findings));
+    lines.extend(page.said("proven", &screen.proven, SAID_LINES));
+    lines.extend(page.weak(&screen));
     lines.push(String::new());
-    lines.extend(page.where_to(findings, dir));
+    lines.extend(page.where_to(&screen, dir));
     finished(&lines)
 }
 
 /// Everything, in the same layout.
 pub fn full(findings: &Findings, width: usize, colour: bool) -> String {
     let page = Page::new(width, colour);
-    let mut lines = page.head(findings);
-    for (label, text) in first::said(findings) {
+    let Document { screen, sections } = Document::of(findings, Room::All);
+    let mut lines = page.head(&screen);
+    for (label, text) in screen.said() {
         lines.extend(page.said(&label, &text, usize::MAX));
     }
-    lines.extend(page.said("proven", &first::proven(findings), usize::MAX));
-    for section in compose::sections(findings, Room::All) {
-        lines.extend(page.section(&section));
-    }
+    lines.extend(page.said("proven", &screen.proven, usize::MAX));
+    lines.extend(sections.iter().flat_map(|section| page.section(section)));
     finished(&lines)
 }
 
@@ -57,6 +55,23 @@ fn finished(lines: &[String]) -> String {
     let mut lines: Vec<&str> = lines.iter().map(|l| l.trim_end()).collect();
     lines.dedup_by(|line, before| line.is_empty() && before.is_empty());
     lines.join("\n").trim_end().to_string() + "\n"
+}
+
+/// An answer and sections for 80 columns, set close so that they fit a screen.
+pub fn brief(title: &str, answer: &str, sections: &[Section]) -> String {
+    let page = Page::new(80, false);
+    let mut lines = vec![title.to_owned(), answer.to_owned(), String::new()];
+    for section in sections {
+        lines.push(section.title.to_uppercase());
+        for piece in &section.pieces {
+            lines.extend(match piece {
+                Piece::Text(text) => page.wrapped(text, INDENT),
+                Piece::Table(table) => page.table(table),
+                other => page.piece(other),
+            });
+        }
+    }
+    lines.join("\n")
 }
 
 /// One section on its own, laid out as in the report.
@@ -78,15 +93,15 @@ impl Page {
     }
 
     /// Question, answer and table.
-    fn head(&self, findings: &Findings) -> Vec<String> {
-        let mut lines = self.wrapped(&format!("{}: {}", findings.study, findings.question), 0);
+    fn head(&self, screen: &Screen) -> Vec<String> {
+        let mut lines = self.wrapped(&format!("{}: {}", screen.study, screen.question), 0);
         lines.truncate(SAID_LINES);
         lines.push(String::new());
-        let mut answer = self.wrapped(&answer(findings), INDENT);
+        let mut answer = self.wrapped(&screen.answer, INDENT);
         cut_off(&mut answer, ANSWER_LINES);
         lines.extend(answer);
         lines.push(String::new());
-        lines.extend(first::sheet(findings).iter().flat_map(|sheet| self.sheet(sheet)));
+        lines.extend(screen.sheet.iter().flat_map(|sheet| self.sheet(sheet)));
         lines.push(String::new());
         lines
     }
@@ -119,8 +134,8 @@ impl Page {
     }
 
     /// As many of what weakens the result as three lines hold, the most important first.
-    fn weak(&self, findings: &Findings) -> Vec<String> {
-        let texts = first::weak(findings);
+    fn weak(&self, screen: &Screen) -> Vec<String> {
+        let texts = &screen.weak;
         let fits = |count: usize| {
             let left = texts.len() - count;
             let more =
@@ -138,10 +153,9 @@ impl Page {
     }
 
     /// How much was measured, and how to have more of what is in `run`.
-    fn where_to(&self, findings: &Findings, run: &str) -> Vec<String> {
-        let more = first::more_rounds(findings);
+    fn where_to(&self, screen: &Screen, run: &str) -> Vec<String> {
+        let Screen { more_rounds: more, extent, .. } = screen;
         // What is to be typed stands on lines of its own, so that it can be marked with a mouse.
-        let extent = first::extent(findings);
         let sharper = format!("toll run --resume {run} --rounds +{more}");
         let one_line = format!("{extent}. Sharper: {sharper}");
         let mut lines = if length(&one_line) + INDENT <= self.width {
@@ -177,6 +191,7 @@ impl Page {
             Piece::Text(text) => self.wrapped(text, 0),
             Piece::List(entries) => entries.iter().flat_map(|e| self.entry(e)).collect(),
             Piece::Fold(section) => self.section(section),
+            Piece::Charts(_) => vec![],
             Piece::Table(table) => split(table, self.width)
                 .iter()
                 .flat_map(|t| [vec![String::new()], self.table(t)].concat())

@@ -3,8 +3,8 @@
 
 use crate::analysis::findings::{Effect, Estimate, Findings, LoadFindings, Metric, Verdict, View};
 
+use super::document::{Cell, Tone};
 use super::figures::{Quantity, Scale, change, half_width};
-use super::table::{Cell, Tone};
 
 /// The load whose findings answer the study's question: that of the verdicts, else the first at equal rate
 /// (METHOD.md rule 1).
@@ -13,6 +13,11 @@ pub(super) fn primary(findings: &Findings) -> Option<&LoadFindings> {
     let named = named.and_then(|name| findings.loads.iter().find(|l| l.name == *name));
     let equal_rate = || findings.loads.iter().find(|l| l.view == View::EqualRate);
     named.or_else(equal_rate).or(findings.loads.first())
+}
+
+/// Whether the first screen shows this load.
+pub(super) fn is_primary(findings: &Findings, load: &LoadFindings) -> bool {
+    primary(findings).is_some_and(|first| std::ptr::eq(first, load))
 }
 
 /// `At equal rate: same-rate`.
@@ -61,6 +66,16 @@ pub(super) fn range(low: &str, high: &str) -> String {
 pub(super) fn ends(estimate: Estimate) -> Option<(f64, f64)> {
     let known = estimate.rounds > 1 && estimate.low.is_finite() && estimate.high.is_finite();
     known.then_some((estimate.low, estimate.high))
+}
+
+/// The same; the value itself at both where there is none.
+pub(super) fn reach(estimate: Estimate) -> (f64, f64) {
+    ends(estimate).unwrap_or((estimate.value, estimate.value))
+}
+
+/// `804 requests/s (788 to 820)`.
+pub(super) fn with_interval(scale: Scale, of: Estimate) -> String {
+    format!("{} ({})", scale.with_unit(of.value), interval(scale, of))
 }
 
 /// Whether an interval leaves zero out.
@@ -122,6 +137,12 @@ pub(super) fn verdict(effect: &Effect) -> Cell {
         }
     };
     Cell::toned(text, tone(effect))
+}
+
+/// With its first letter as a sentence begins.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// `5 %` for a bound of 0.05.

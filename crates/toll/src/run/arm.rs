@@ -1,12 +1,12 @@
 //! An arm as it stands in a round: its environment, the load engine in it, and what is known of it so far.
 
-use toll_lab::{Environment, LabError, LoadEngine, Traffic};
+use toll_lab::{Claim, Environment, LabError, LoadEngine, Traffic};
 
 use super::load::{Stopped, add, traffic};
 use super::{RunError, Session};
 use crate::event::{RunEvent, Stage};
 use crate::plan::{Arm, PlannedLoad};
-use crate::store::{ArmDir, ArmFile, RoundDir};
+use crate::store::{ArmDir, ArmFile, Invalid, RoundDir};
 use toll_load::LoadReport;
 
 /// An arm that stands.
@@ -50,9 +50,13 @@ impl Stand {
     }
 
     /// None of its slices counts, for this reason, and nothing more is sent to it: the next slice is another arm's.
-    pub fn break_off(&mut self, session: &mut Session<'_>, reason: String) -> Result<(), RunError> {
+    pub fn break_off(
+        &mut self,
+        session: &mut Session<'_>,
+        reason: Invalid,
+    ) -> Result<(), RunError> {
         self.engine.kill();
-        let event = RunEvent::ArmInvalid { arm: self.arm.label(), reason: reason.clone() };
+        let event = RunEvent::ArmInvalid { arm: self.arm.label(), reason: reason.to_string() };
         self.file.invalid.push(reason);
         session.emit(&event)
     }
@@ -66,7 +70,7 @@ impl Stand {
         match outcome {
             Ok(value) => Ok(Some(value)),
             Err(Stopped::Broken(reason)) => {
-                self.break_off(session, reason)?;
+                self.break_off(session, Invalid::Broke(reason))?;
                 Ok(None)
             }
             Err(stopped) => Err(stopped),
@@ -91,17 +95,12 @@ impl Stand {
         let closed = closed.map_err(|error| self.broken_path(error));
         let Some(proof) = self.unless_broken(session, closed)? else { return Ok(()) };
         self.dir.write_proof(&proof)?;
-        for claim in proof.claims.iter().filter(|claim| !claim.holds) {
-            self.break_off(
-                session,
-                format!(
-                    "path not proven: {}: expected {}, saw {}",
-                    claim.claim, claim.expected, claim.seen
-                ),
-            )?;
+        let has_none = proof.claims.is_empty();
+        for Claim { claim, expected, seen, .. } in proof.claims.into_iter().filter(|c| !c.holds) {
+            self.break_off(session, Invalid::Claim { claim, expected, seen })?;
         }
-        if proof.claims.is_empty() {
-            self.break_off(session, "path not proven: no claim was made".into())?;
+        if has_none {
+            self.break_off(session, Invalid::NoClaim)?;
         }
         Ok(())
     }

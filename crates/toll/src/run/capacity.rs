@@ -89,7 +89,8 @@ fn one(
         Stopped::Fatal(RunError::Capacity { variant: variant.into(), reason })
     };
     if !stand.is_sound() {
-        return Err(failed(&stand.arm.variant, stand.file.invalid.join("; ")));
+        let reasons: Vec<String> = stand.file.invalid.iter().map(ToString::to_string).collect();
+        return Err(failed(&stand.arm.variant, reasons.join("; ")));
     }
     match drive(stand, &plan, session.interrupt, &mut |_| ()) {
         Ok(report) if answered_well(&report) == 0 => {

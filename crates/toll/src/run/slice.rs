@@ -9,7 +9,7 @@ use super::load::{Stopped, drive, throughput};
 use super::{Session, seeds, settle};
 use crate::event::{RunEvent, Stage};
 use crate::plan::{Plan, PlannedLoad, PlannedSlice, REHEARSED_S, SliceOf};
-use crate::store::SliceRecord;
+use crate::store::{Invalid, SliceRecord};
 
 /// The slices of a round at one size, of the arms that stand, in the plan's order.
 pub fn all(
@@ -140,16 +140,19 @@ pub(super) fn end(stand: &mut Stand, begin: &Sample) -> Sample {
 
 /// Failed requests, or a schedule that was not carried; nothing else makes a slice invalid (METHOD.md rule 9). Beyond
 /// its capacity a variant cannot carry a schedule, and a curve goes there to show it.
-fn why_invalid(load: &PlannedLoad, report: &LoadReport) -> Vec<String> {
+fn why_invalid(load: &PlannedLoad, report: &LoadReport) -> Vec<Invalid> {
     let judged = |check: &&Check| match check.name.as_str() {
         Check::ERRORS => true,
         Check::SCHEDULE => !load.is_of_curve(),
         _ => false,
     };
     let failed = report.checks.iter().filter(judged).filter(|check| !check.holds);
-    failed
-        .map(|check| format!("{}: {} (should be {})", check.name, check.seen, check.bound))
-        .collect()
+    let reason = |Check { name, seen, bound, .. }: &Check| Invalid::Check {
+        name: name.clone(),
+        seen: seen.clone(),
+        bound: bound.clone(),
+    };
+    failed.map(reason).collect()
 }
 
 fn tell(
@@ -165,6 +168,6 @@ fn tell(
         load: planned.load.clone(),
         throughput_per_s: throughput(&slice.report),
         p50_us: slice.report.measure.latency.quantile_us(0.5),
-        invalid: slice.invalid.clone(),
+        invalid: slice.invalid.iter().map(ToString::to_string).collect(),
     })?)
 }

@@ -15,7 +15,7 @@ use super::fixture::{
 };
 use super::*;
 use crate::plan::{PlannedExtent, VariantState};
-use crate::store::{ArmRecord, SliceRecord};
+use crate::store::{ArmRecord, Invalid, SliceRecord};
 
 /// At half of what the slowest variant carries.
 fn study_of_the_capacity() -> String {
@@ -35,7 +35,8 @@ impl Flow {
     /// Arms of which nothing counts, and why.
     fn invalid_arms(&self) -> Vec<(String, Vec<String>)> {
         let arms = self.arms().into_iter().filter(|arm| !arm.file.invalid.is_empty());
-        arms.map(|arm| (arm.arm.label(), arm.file.invalid)).collect()
+        let why = |reason: &Invalid| reason.to_string();
+        arms.map(|of| (of.arm.label(), of.file.invalid.iter().map(why).collect())).collect()
     }
 }
 
@@ -93,7 +94,7 @@ fn every_round_holds_the_slices_of_the_plan_in_its_order() {
     for round in &record.rounds {
         let mut stored: Vec<(usize, String)> = Vec::new();
         for arm in &round.arms {
-            assert_eq!(arm.file.invalid, [""; 0]);
+            assert_eq!(arm.file.invalid, []);
             assert!(arm.proof.as_ref().unwrap().holds());
             stored.extend(arm.slices.iter().map(|slice| (slice.place, arm.arm.label())));
         }

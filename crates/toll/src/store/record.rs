@@ -120,11 +120,52 @@ pub struct ArmRecord {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ArmFile {
     /// Why none of its slices counts: it broke, or its path was not proven.
-    pub invalid: Vec<String>,
+    pub invalid: Vec<Invalid>,
     /// The discarded load on the fresh services.
     pub settled: Option<SettleRecord>,
     /// Counters at the ends of the window without load.
     pub idle: Option<[Sample; 2]>,
+}
+
+/// Why a slice, or an arm with all its slices, does not count.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Invalid {
+    /// A check of the load engine does not hold.
+    #[error("{name}: {seen} (should be {bound})")]
+    Check {
+        /// Short name of the check.
+        name: String,
+        /// What was seen, in words with units.
+        seen: String,
+        /// What would have been right, in words with units.
+        bound: String,
+    },
+    /// A claim about the path does not hold.
+    #[error("path not proven: {claim}: expected {expected}, saw {seen}")]
+    Claim {
+        /// The claim.
+        claim: String,
+        /// What was expected.
+        expected: String,
+        /// What was seen.
+        seen: String,
+    },
+    /// Nothing is claimed of the path.
+    #[error("path not proven: no claim was made")]
+    NoClaim,
+    /// Something broke; older runs have all their reasons as such a text.
+    #[error("{0}")]
+    #[serde(untagged)]
+    Broke(String),
+}
+
+impl From<&str> for Invalid {
+    fn from(why: &str) -> Self {
+        Self::Broke(why.into())
+    }
 }
 
 /// The discarded load that brought fresh services to their steady state.
@@ -173,5 +214,5 @@ pub struct SliceRecord {
     /// what the pods tell of themselves.
     pub samples: Vec<Sample>,
     /// Why it does not count; empty when it does.
-    pub invalid: Vec<String>,
+    pub invalid: Vec<Invalid>,
 }

@@ -74,14 +74,26 @@ fn what_is_known_of_an_arm_is_read_back_at_each_size() {
     let store = Store::create(dir.path(), "", &plan, &host()).unwrap();
     let round = store.begin_round(1).unwrap();
     for size in 0..2 {
-        let invalid = vec![format!("size {size}")];
+        let invalid = vec![Invalid::Broke(format!("size {size}"))];
         let file = ArmFile { invalid, ..ArmFile::default() };
         round.arm(&plan.arms[0], size).unwrap().finish(&file).unwrap();
     }
     round.finish(1.0).unwrap();
     let arms = store.read().unwrap().rounds.remove(0).arms;
-    let read: Vec<_> = arms.iter().map(|arm| (arm.size, arm.file.invalid[0].as_str())).collect();
-    assert_eq!(read, [(0, "size 0"), (1, "size 1")]);
+    let read: Vec<_> = arms.iter().map(|arm| (arm.size, arm.file.invalid[0].clone())).collect();
+    assert_eq!(read, [(0, "size 0".into()), (1, "size 1".into())]);
+}
+
+#[test]
+fn a_reason_that_was_stored_as_a_text_is_read_as_it_stands() {
+    let text = r#"["14 requests failed", "no_claim", {"check": {"name": "errors", "seen": "3", "bound": "0"}}]"#;
+    let reasons: Vec<Invalid> = serde_json::from_str(text).unwrap();
+    let said: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+    let expected =
+        ["14 requests failed", "path not proven: no claim was made", "errors: 3 (should be 0)"];
+    assert_eq!(said, expected);
+    let written = serde_json::to_string(&reasons).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<Invalid>>(&written).unwrap(), reasons);
 }
 
 #[test]

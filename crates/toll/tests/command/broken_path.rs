@@ -6,7 +6,7 @@ use toll_lab::Isolation;
 
 use crate::left_behind::Footprint;
 use crate::process::{Ended, Toll, kill_hard};
-use crate::run_dir::{measured, now, report};
+use crate::run_dir::{as_text, measured, now, report};
 use crate::skip;
 use crate::study_text::meshed;
 use crate::workplace::{Workplace, envoy, is_possible};
@@ -32,10 +32,9 @@ fn reasons(place: &Workplace) -> String {
     let reasons = measured(&run)["01"].invalid("istio").join("; ");
     let lines = report(&run)["rounds"].as_array().unwrap().clone();
     let line = lines.iter().find(|line| line["arm"] == "istio" && line["round"] == 1).unwrap();
-    let told: Vec<_> =
-        line["invalid"].as_array().unwrap().iter().filter_map(|r| r.as_str()).collect();
+    let told: Vec<String> = line["invalid"].as_array().unwrap().iter().map(as_text).collect();
     for reason in measured(&run)["01"].invalid("istio") {
-        assert!(told.contains(&reason.as_str()), "{reason} is not in {told:?}");
+        assert!(told.contains(reason), "{reason} is not in {told:?}");
     }
     for other in ["original", "original-again"] {
         assert_eq!(measured(&run)["01"].invalid(other), [""; 0], "{other}");
@@ -86,7 +85,7 @@ fn a_redirect_that_is_lost_under_load_costs_the_arm_its_round_because_of_its_pat
     flush_firewall_of(toll.descendant("client.envoy.yaml"));
     finish(toll, &place).assert_says("does not count");
     let reasons = reasons(&place);
-    let lost = "path not proven: client sidecar, inbound: every request came from the load";
+    let lost = r#"{"claim":{"claim":"client sidecar, inbound: every request came from the load"#;
     assert!(reasons.contains(lost), "{reasons}");
     let proofs = report(&place.run_dir())["proofs"].as_array().unwrap().clone();
     let istio = proofs.iter().find(|proof| proof["variant"] == "istio").unwrap();

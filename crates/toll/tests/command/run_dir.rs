@@ -93,10 +93,14 @@ fn reasons(round: &Path) -> BTreeMap<String, Vec<String>> {
         let file: Value =
             serde_json::from_slice(&fs::read(arm.path().join("arm.json")).ok()?).unwrap();
         let reasons = file["invalid"].as_array().expect("every arm has the list");
-        let reasons = reasons.iter().map(|reason| reason.as_str().unwrap().to_owned());
-        Some((arm.file_name().into_string().unwrap(), reasons.collect()))
+        Some((arm.file_name().into_string().unwrap(), reasons.iter().map(as_text).collect()))
     };
     arms.filter_map(read).collect()
+}
+
+/// A reason: a text, or the JSON of a claim that does not hold.
+pub fn as_text(reason: &Value) -> String {
+    reason.as_str().map_or_else(|| reason.to_string(), str::to_owned)
 }
 
 /// None of the rounds was measured again.

@@ -73,8 +73,9 @@ fn a_user_without_privilege_measures_on_loopback_and_the_report_says_what_that_l
     home.place.assert_no_lab_folders();
 
     let report = report(&run);
-    let manifest = report["manifest"].as_array().unwrap();
-    assert!(manifest.contains(&serde_json::json!(["isolation", "loopback"])), "{manifest:#?}");
+    let facts = report["facts"].as_array().unwrap();
+    let isolation = serde_json::json!({"told": ["isolation", "loopback"]});
+    assert!(facts.contains(&isolation), "{facts:#?}");
     let warnings = report["caveats"].to_string();
     let page = fs::read_to_string(run.join("report.md")).unwrap().to_lowercase();
     for lack in ["no transparent capture", "no network between pods", "no cgroups"] {

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use toll_load::Histogram;
 use toll_stats::{Observation, Regression};
 
-use crate::analysis::accounts::{self, Owner};
-use crate::analysis::findings::{Estimate, ScaledQuantity};
+use crate::analysis::accounts;
+use crate::analysis::findings::{Estimate, Owner, ScaledQuantity};
 use crate::analysis::tally::Tally;
 use crate::analysis::{LEVEL, effects, latency, merged, study_loads};
 use crate::plan::{Cell, PlannedLoad, Release};

@@ -9,10 +9,11 @@ use toll_lab::{
 use toll_load::{Histogram, StageReport};
 
 use super::super::findings::{
-    Derived, Estimate, Findings, HeapTrend, JvmUse, Regime, SpanCosts, View,
+    Caveat, Derived, Estimate, Findings, Growth, HeapTrend, JvmUse, LeftOut, LoadNames, Regime,
+    SpanCosts, View,
 };
 use super::super::fixture::{Stood, each_arm, each_slice, rounds, without, without_arms};
-use super::{ROUNDS, mix_after, open, run, said};
+use super::{ROUNDS, mix_after, open, picked, run};
 use crate::plan::{
     Arm, PlannedLoad, PlannedRate, PlannedReference, PlannedRequest, PlannedSlice, PlannedUsers,
     PublishedFigure, Recomputed, Release, VariantState,
@@ -138,16 +139,18 @@ fn is(estimate: &Estimate, value: f64) {
     assert!((estimate.value - value).abs() < 1e-3, "{estimate:?} is not {value}");
 }
 
-fn has(findings: &Findings, words: &str) -> bool {
-    !said(findings, words).is_empty()
+fn has(findings: &Findings, wanted: impl Fn(&Caveat) -> bool) -> bool {
+    findings.caveats.iter().any(wanted)
 }
 
 // Spans.
 
 const SPANS: [(&str, u64); 4] = [("one", 1), ("three", 3), ("nine", 9), ("twenty-seven", 27)];
 
+/// Of a service, or of all components.
 fn costs<'a>(findings: &'a Findings, of: &str) -> Option<&'a SpanCosts> {
-    findings.span_costs.iter().find(|costs| costs.of == of)
+    let is_it = |costs: &&SpanCosts| costs.service.as_deref().unwrap_or("all") == of;
+    findings.span_costs.iter().find(is_it)
 }
 
 #[test]
@@ -231,13 +234,16 @@ fn a_round_that_lost_loads_counts_for_what_its_spread_is_worth() {
 #[test]
 fn loads_at_different_rates_are_said_beside_the_cost_per_span() {
     let mut record = made(&SPANS, cost, quiet);
-    assert!(!has(&found(&record), "cost per span"));
+    let is_uneven = |caveat: &Caveat| matches!(caveat, Caveat::UnevenSpanRates { .. });
+    assert!(!has(&found(&record), is_uneven));
     each_slice(&mut record, |_, _, slice| {
         if slice.load == "nine" {
             slice.rate_per_s = Some(50.0);
         }
     });
-    assert!(has(&found(&record), "cost per span of mesh is drawn through loads of 50 to 100"));
+    let (variant, low_per_s, high_per_s) = ("mesh".into(), 50.0, 100.0);
+    let told = Caveat::UnevenSpanRates { variant, low_per_s, high_per_s };
+    assert!(found(&record).caveats.contains(&told));
 }
 
 // JVMs.
@@ -293,7 +299,7 @@ fn what_a_pool_keeps_that_was_never_collected_is_not_known() {
     }
     let record = made(&SPANS[2..3], cost, never);
     assert_eq!(vets(&record)[0].heap_live_mib, None);
-    assert!(has(&found(&record), "what collections leave in the heap of vets is not known"));
+    assert!(found(&record).caveats.contains(&Caveat::UnknownHeaps { pods: vec!["vets".into()] }));
 }
 
 #[test]
@@ -307,7 +313,8 @@ fn a_reading_that_is_missing_is_left_out_and_said_once_with_its_reason() {
     let record = made(&SPANS[2..3], cost, refused);
     is(&vets(&record)[0].heap_used_mib.unwrap().mean, 100.0 + (55.0 - 7.0) / 9.0);
     let found = found(&record);
-    assert!(has(&found, "metrics of pods are missing (slices): vets: connection refused (30)"));
+    let reasons = vec![("vets".into(), "connection refused".into(), 30)];
+    assert!(found.caveats.contains(&Caveat::MissingMetrics { reasons }));
 }
 
 #[test]
@@ -424,8 +431,13 @@ fn a_heap_that_grows_in_each_life_is_a_suspected_leak() {
     assert!(agent.grows && !agent.falls && agent.p_value.unwrap() < 0.01, "{agent:?}");
     assert!((agent.mib_per_minute.unwrap() - 6.0).abs() < 0.2, "{agent:?}");
     assert!(!bare.grows && !bare.falls, "{bare:?}");
-    assert!(has(&found, "heap of vets (mesh) grows by 6.0 MiB a minute"));
-    assert!(has(&found, "the baseline's does not"));
+    let leaks = picked(&found, |caveat| match caveat {
+        Caveat::Leak { variant, pod, baseline, .. } => {
+            Some((variant.as_str(), pod.as_str(), *baseline))
+        }
+        _ => None,
+    });
+    assert_eq!(leaks, [("mesh", "vets", Some(Growth::DoesNot))]);
 }
 
 #[test]
@@ -433,7 +445,7 @@ fn a_heap_that_shrinks_is_said_to_fall_and_is_no_leak() {
     let found = found(&made(&SPANS[1..3], cost, shrinking));
     let agent = heap(&found, "mesh");
     assert!(agent.falls && !agent.grows, "{agent:?}");
-    assert!(!has(&found, "a leak"));
+    assert!(!has(&found, |caveat| matches!(caveat, Caveat::Leak { .. })));
 }
 
 #[test]
@@ -522,13 +534,21 @@ fn a_regime_is_told_by_the_throughput_of_the_whole_measured_phase() {
 fn a_variant_at_its_limit_is_told_from_one_below() {
     let mut record = by_users();
     capacities(&mut record, 300.0, 105.0);
-    let told = "nine: bare at 100 of the 300/s that it carries, mesh at 100 of the 105/s";
-    assert!(has(&found(&record), told), "{:?}", found(&record).caveats);
-    assert!(has(&found(&record), "one is at or near its limit and the other is not"));
+    let near = |record: &RunRecord| {
+        let found = found(record);
+        picked(&found, |caveat| match caveat {
+            Caveat::NearLimit { both, comparisons } => {
+                let pair = &comparisons[0];
+                Some((*both, pair.baseline.capacity_per_s, pair.variant.capacity_per_s))
+            }
+            _ => None,
+        })
+    };
+    assert_eq!(near(&record), [(false, 300.0, 105.0)]);
     capacities(&mut record, 105.0, 105.0);
-    assert!(has(&found(&record), "both are at or near their limit"));
+    assert_eq!(near(&record), [(true, 105.0, 105.0)]);
     capacities(&mut record, 300.0, 290.0);
-    assert!(!has(&found(&record), "limit"));
+    assert_eq!(near(&record), []);
 }
 
 #[test]
@@ -561,15 +581,9 @@ fn without_a_capacity_there_is_no_regime() {
 }
 
 #[test]
-fn scaled_users_are_told_with_what_they_were_scaled_by() {
-    let mut record = by_users();
-    capacities(&mut record, 1000.0, 400.0);
-    let load = &found(&record).loads[0];
-    assert_eq!(
-        load.describes,
-        "84 of 320 virtual users (the capacity of mesh is 400/s here, 1526/s where there were 320): 4 requests at once, then 1 s of pause; up in 1 s, all for 4 s, down in 0.5 s"
-    );
-    assert_eq!(load.view, View::Users);
+fn users_are_a_view_of_their_own() {
+    let load = &found(&by_users()).loads[0];
+    assert_eq!((load.view, load.release), (View::Users, Release::Users(users())));
 }
 
 #[test]
@@ -620,17 +634,24 @@ fn what_the_proofs_left_out_is_a_caveat_unless_another_one_says_it() {
     let left_out = [crossed, missing, "something else"].map(String::from);
     let first = record.rounds[0].arms.iter_mut().find(|of| of.arm.variant == "bare").unwrap();
     first.proof.as_mut().unwrap().left_out = left_out.into();
-    let not_proven = |record: &RunRecord| -> Vec<String> {
-        said(&found(record), "left out of the proof").into_iter().map(Into::into).collect()
+    let not_proven = |record: &RunRecord| -> Vec<LeftOut> {
+        picked(&found(record), |caveat| match caveat {
+            Caveat::LeftOut { variants, what } => {
+                assert_eq!(*variants, ["bare"]);
+                Some(what.clone())
+            }
+            _ => None,
+        })
     };
-    assert_eq!(not_proven(&record), ["bare: left out of the proof: something else"]);
+    let other = LeftOut::Other("something else".into());
+    assert_eq!(not_proven(&record), std::slice::from_ref(&other));
     let VariantState::Ready(mesh) = &mut record.plan.variants[1].state else { panic!("ready") };
     mesh.data_plane = DataPlane::Sidecar {
         egress: Egress::Sidecar,
         proxy: SidecarProxy::Envoy,
         mtls: Mtls::Strict,
     };
-    assert!(not_proven(&record)[1].contains("crossed a sidecar"), "{:?}", not_proven(&record));
+    assert_eq!(not_proven(&record), [other, LeftOut::NoCrossing]);
 }
 
 // Proofs.
@@ -667,21 +688,27 @@ fn spans_are_added_up_over_the_arms_that_count_and_what_was_dropped_is_said() {
     assert_eq!((spans.services[1].expected, spans.services[1].arrived), (3600, 3564));
     assert_eq!(found.proofs[0].spans, []);
     assert_eq!((found.proofs[0].arms, found.proofs[1].arms), (10, 5));
-    let told = said(&found, "1.00 % of 3600 from vets");
-    assert!(told.len() == 1 && !told[0].contains("gateway"), "{:?}", found.caveats);
+    let dropped = picked(&found, |caveat| match caveat {
+        Caveat::DroppedSpans { services, .. } => Some(services.as_slice()),
+        _ => None,
+    });
+    assert_eq!(dropped, [&spans.services[1..]]);
 }
 
 #[test]
 fn nothing_is_said_of_spans_that_all_arrived() {
     let mut record = made(&SPANS[2..3], cost, quiet);
     proven(&mut record, 900);
-    assert!(!has(&found(&record), "collector"));
+    assert!(!has(&found(&record), |caveat| matches!(caveat, Caveat::DroppedSpans { .. })));
 }
 
 #[test]
 fn a_load_that_does_not_say_its_spans_is_said_not_to() {
     let mut record = made(&SPANS, cost, quiet);
-    assert!(!has(&found(&record), "spans:"));
+    let is_uncounted = |caveat: &Caveat| matches!(caveat, Caveat::UncountedSpans { .. });
+    assert!(!has(&found(&record), is_uncounted));
     record.plan.loads[1].spans.clear();
-    assert!(has(&found(&record), "mesh: whether spans were dropped is not known under three"));
+    let loads = vec![LoadNames::Load("three".into())];
+    let told = Caveat::UncountedSpans { variant: "mesh".into(), loads };
+    assert!(found(&record).caveats.contains(&told));
 }

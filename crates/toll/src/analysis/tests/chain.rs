@@ -3,10 +3,11 @@
 use toll_lab::{Reading, Role};
 
 use super::super::findings::{
-    Attribution, Derived, Findings, HeySummary, LoadFindings, Metric, PodRow, RecomputedRow,
-    TraversalCosts, VariantLoad,
+    AttributedCost, Attribution, Caveat, Derived, Findings, HeySummary, LoadFindings, Metric,
+    Payer, PodRow, RecomputedRow, Role as OwnerRole, TraversalCosts, VariantLoad,
 };
 use super::super::fixture::{customer_360, each_arm, each_slice, without_arms};
+use super::called;
 use crate::store::RunRecord;
 
 fn found(run: &RunRecord) -> Findings {
@@ -25,6 +26,12 @@ fn hey<'a>(findings: &'a Findings, name: &str) -> &'a HeySummary {
     variant(load(findings, "flat-out"), name).hey.as_ref().unwrap()
 }
 
+/// The role and the pod of a line that has an owner.
+fn name(line: &AttributedCost) -> String {
+    let Payer::Owner(owner) = &line.payer else { panic!("{line:?}") };
+    called(owner)
+}
+
 fn attribution(findings: &Findings) -> &Attribution {
     &load(findings, "same-rate").attribution[0]
 }
@@ -34,7 +41,8 @@ fn traversals(findings: &Findings) -> &TraversalCosts {
 }
 
 fn pod<'a>(load: &'a LoadFindings, name: &str) -> &'a PodRow {
-    load.top_pods.iter().find(|row| row.pod == name).unwrap()
+    let is_it = |row: &&PodRow| row.owner.as_ref().map_or("TOTAL", |of| &of.pods.name) == name;
+    load.top_pods.iter().find(is_it).unwrap()
 }
 
 fn derived(findings: &Findings, wanted: Derived) -> &RecomputedRow {
@@ -79,18 +87,19 @@ fn an_open_loop_has_no_summary_of_heys() {
 fn the_parts_of_the_change_add_up_to_the_whole() {
     let found = found(&customer_360());
     let attribution = attribution(&found);
-    let sum = |wanted: fn(&str) -> bool| -> f64 {
-        let parts = attribution.parts.iter().filter(|part| wanted(&part.role));
+    let sum = |wanted: fn(OwnerRole) -> bool| -> f64 {
+        let parts = attribution.parts.iter().filter(|part| part.payer.role().is_some_and(wanted));
         parts.map(|part| part.change.value).sum()
     };
-    let is_own = |role: &str| matches!(role, "load_generator" | "harness");
     let whole = attribution.whole.as_ref().unwrap();
-    assert!(close(whole.change.value, sum(|role| !matches!(role, "load_generator" | "harness"))));
+    assert!(close(whole.change.value, sum(|role| !role.is_instrument())));
     let counted = attribution.counted.as_ref().unwrap();
-    assert!(close(whole.change.value, counted.change.value + sum(|role| role == "unattributed")));
+    let nobodys = sum(|role| role == OwnerRole::Unattributed);
+    assert!(close(whole.change.value, counted.change.value + nobodys));
     let shares: f64 = attribution.parts.iter().filter_map(|part| part.share).sum();
     assert!(close(shares, 1.0), "{shares}");
-    assert!(attribution.parts.iter().filter(|p| is_own(&p.role)).all(|p| p.share.is_none()));
+    let is_own = |p: &AttributedCost| p.payer.role().is_some_and(OwnerRole::is_instrument);
+    assert!(attribution.parts.iter().filter(|p| is_own(p)).all(|p| p.share.is_none()));
 }
 
 #[test]
@@ -108,8 +117,8 @@ fn the_counted_change_is_the_effect_in_cpu_per_request() {
 fn the_applications_own_extra_is_kept_apart_from_its_sidecars() {
     let found = found(&customer_360());
     let subtotals = &attribution(&found).subtotals;
-    let roles: Vec<&str> = subtotals.iter().map(|line| line.role.as_str()).collect();
-    assert_eq!(roles, ["application", "sidecar"]);
+    let roles: Vec<OwnerRole> = subtotals.iter().filter_map(|line| line.payer.role()).collect();
+    assert_eq!(roles, [OwnerRole::Application, OwnerRole::Sidecar]);
     // The fixture's services use 91 us more, its sidecars 874, each within 2.5 %.
     assert!((subtotals[0].change.value - 91.0).abs() < 14.0, "{:?}", subtotals[0]);
     assert!((subtotals[1].change.value - 874.0).abs() < 22.0, "{:?}", subtotals[1]);
@@ -120,8 +129,8 @@ fn the_applications_own_extra_is_kept_apart_from_its_sidecars() {
 fn payers_stand_in_the_order_in_which_a_request_meets_them() {
     let found = found(&customer_360());
     let parts = &attribution(&found).parts;
-    let names: Vec<&str> = parts.iter().map(|part| part.component.as_str()).collect();
-    let expected = "ingress, customer, person, name, customer sidecar, person sidecar, name sidecar, postgres sidecar, postgres, unattributed, load generator, toll";
+    let names: Vec<String> = parts.iter().map(name).collect();
+    let expected = "Gateway ingress, Application customer, Application person, Application name, Sidecar customer, Sidecar person, Sidecar name, Sidecar postgres, Database postgres, LoadGenerator load, Harness toll, Unattributed";
     assert_eq!(names.join(", "), expected);
 }
 
@@ -154,10 +163,11 @@ fn a_round_with_a_missing_counter_is_not_compared() {
     let found = found(&run);
     let attribution = attribution(&found);
     let rounds = |name: &str| {
-        let part = attribution.parts.iter().find(|part| part.component == name).unwrap();
+        let part = attribution.parts.iter().find(|part| self::name(part) == name).unwrap();
         part.change.rounds
     };
-    assert_eq!((rounds("postgres"), rounds("customer")), (4, 5));
+    let of = (rounds("Database postgres"), rounds("Application customer"));
+    assert_eq!(of, (4, 5));
     assert_eq!(attribution.whole.as_ref().unwrap().change.rounds, 4);
 }
 
@@ -207,8 +217,10 @@ fn a_pod_has_its_sidecars_cpu_and_memory() {
 fn the_total_of_pods_leaves_the_gateway_out() {
     let found = found(&customer_360());
     let flat_out = load(&found, "flat-out");
-    let names: Vec<&str> = flat_out.top_pods.iter().map(|row| row.pod.as_str()).collect();
-    assert_eq!(names, ["customer", "person", "name", "postgres", "TOTAL", "ingress"]);
+    let names = flat_out.top_pods.iter().map(|row| Some(row.owner.as_ref()?.pods.name.as_str()));
+    let names: Vec<Option<&str>> = names.collect();
+    let pods = ["customer", "person", "name", "postgres"].map(Some);
+    assert_eq!(names, [&pods[..], &[None, Some("ingress")]].concat());
     let cpu = |row: &PodRow| row.uses[1].cpu_millicores.unwrap().mean.value;
     let pods: f64 = flat_out.top_pods[..4].iter().map(cpu).sum();
     assert!(close(cpu(pod(flat_out, "TOTAL")), pods));
@@ -287,7 +299,7 @@ fn settling_is_summed_up_by_variant_and_a_restless_one_is_a_caveat() {
     let (first, last) = sidecar.throughput_per_s;
     assert!(first.value < last.value * 0.7, "{first:?}, {last:?}");
     assert!(sidecar.length_s.value > bare.length_s.value);
-    assert!(found.caveats.iter().any(|c| c.text.starts_with("1 of 15 arms had not settled")));
+    assert!(found.caveats.contains(&Caveat::Unsettled { arms: 1, all: 15 }));
 }
 
 #[test]

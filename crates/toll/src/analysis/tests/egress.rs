@@ -1,7 +1,11 @@
 //! Findings of a made-up study of the way out of the mesh: who pays, who is compared with whom, what is said of it.
 
 use super::super::findings;
-use super::super::findings::{Findings, LoadFindings, Metric, ResourceGroup};
+use super::super::findings::{
+    Caveat, DatabaseServer, Fact, Findings, LeftOut, LoadFindings, LoadNames, Metric, Payer,
+    PodRow, ResourceGroup, Role, VariantRounds,
+};
+use super::picked;
 use crate::analysis::fixture::replicas::ambient_replicas;
 use crate::analysis::fixture::staircase::{Shape, Truth, run};
 use crate::analysis::fixture::{each_arm, without};
@@ -20,9 +24,17 @@ fn step<'a>(of: &'a Findings, name: &str) -> &'a LoadFindings {
     of.loads.iter().find(|load| load.name == name).expect("the step was run")
 }
 
-fn said<'a>(of: &'a Findings, words: &str) -> Vec<&'a str> {
-    let texts = of.caveats.iter().map(|caveat| caveat.text.as_str());
-    texts.filter(|text| text.contains(words)).collect()
+/// Loads of which variants have few rounds.
+fn few_rounds(of: &Findings) -> (&[LoadNames], &[VariantRounds]) {
+    let few = picked(of, |caveat| match caveat {
+        Caveat::FewRounds { loads, variants, .. } => Some((loads.as_slice(), variants.as_slice())),
+        _ => None,
+    });
+    *few.first().unwrap()
+}
+
+fn stands_in(of: &Findings) -> bool {
+    of.caveats.iter().any(|caveat| matches!(caveat, Caveat::StandIn { .. }))
 }
 
 mod comparisons {
@@ -82,42 +94,43 @@ mod payers {
         let found = findings(&exact());
         let attribution = &step(&found, "clients-20").attribution;
         let sni = attribution.iter().find(|a| a.variant == "gateway-sni").unwrap();
-        let mut roles: Vec<&str> = sni.parts.iter().map(|part| part.role.as_str()).collect();
+        let mut roles: Vec<Role> = sni.parts.iter().filter_map(|part| part.payer.role()).collect();
         roles.dedup();
         let expected = [
-            "application",
-            "sidecar",
-            "egress_gateway",
-            "sni_proxy",
-            "database",
-            "unattributed",
-            "load_generator",
-            "harness",
+            Role::Application,
+            Role::Sidecar,
+            Role::EgressGateway,
+            Role::SniProxy,
+            Role::Database,
+            Role::LoadGenerator,
+            Role::Harness,
+            Role::Unattributed,
         ];
         assert_eq!(roles, expected);
-        let part = |component: &str| {
-            let of = sni.parts.iter().find(|part| part.component == component).unwrap();
+        let part = |role: Role| {
+            let of = sni.parts.iter().find(|part| part.payer.role() == Some(role)).unwrap();
             (of.baseline, of.value.unwrap().round(), of.change.value.round())
         };
-        assert_eq!(part("egress gateway"), (None, 90.0, 90.0));
-        assert_eq!(part("egress SNI proxy"), (None, 45.0, 45.0));
-        let subtotals: Vec<&str> = sni.subtotals.iter().map(|s| s.component.as_str()).collect();
-        assert_eq!(subtotals, ["application", "sidecar"]);
+        assert_eq!(part(Role::EgressGateway), (None, 90.0, 90.0));
+        assert_eq!(part(Role::SniProxy), (None, 45.0, 45.0));
+        let subtotals: Vec<&Payer> = sni.subtotals.iter().map(|line| &line.payer).collect();
+        assert_eq!(subtotals, [&Payer::Role(Role::Application), &Payer::Role(Role::Sidecar)]);
     }
 
     #[test]
     fn the_pod_of_the_gateway_has_what_its_sni_proxy_uses() {
         let found = findings(&exact());
         let pods = &step(&found, "clients-20").top_pods;
-        let egress = pods.iter().find(|row| row.pod == "egress").unwrap();
-        assert_eq!(egress.role, "egress_gateway");
+        let is_egress = |row: &&PodRow| row.owner.as_ref().is_some_and(|of| of.pods.is("egress"));
+        let egress = pods.iter().find(is_egress).unwrap();
+        assert_eq!(egress.owner.as_ref().unwrap().role, Role::EgressGateway);
         let of = |variant: &str| {
             let used = egress.uses.iter().find(|of| of.variant == variant).unwrap();
             used.memory_mib.map(|memory| (memory.mean.value * 10.0).round() / 10.0)
         };
         assert_eq!([of("gateway"), of("gateway-sni")], [Some(50.4), Some(58.8)]);
-        assert_eq!(pods.iter().filter(|row| row.pod == "egress").count(), 1);
-        assert_eq!(pods.last().unwrap().role, "total");
+        assert_eq!(pods.iter().filter(is_egress).count(), 1);
+        assert_eq!(pods.last().unwrap().owner, None);
     }
 
     #[test]
@@ -157,38 +170,34 @@ mod caveats {
             round == 2 && arm.variant == "gateway" && load == "clients-20"
         });
         let found = findings(&run);
-        let [told] = said(&found, "how one start differs")[..] else {
-            panic!("{:?}", found.caveats)
-        };
-        let expected =
-            "clients (all 5): rounds that count: bypass 3, none 3, sidecar 3, gateway 2 to 3,";
-        assert!(told.starts_with(expected), "{told}");
+        let (loads, variants) = few_rounds(&found);
+        assert_eq!(loads, [LoadNames::Sweep { load: "clients".into(), cells: 5 }]);
+        let rounds: Vec<_> =
+            variants.iter().map(|of| (of.variant.as_str(), of.fewest, of.most)).collect();
+        let expected = [("bypass", 3, 3), ("none", 3, 3), ("sidecar", 3, 3), ("gateway", 2, 3)];
+        assert_eq!(rounds[..4], expected);
     }
 
     #[test]
     fn steps_that_are_not_all_keep_their_names() {
         let run = without(run(&LONG), |round, _, load| round > 2 && load == "clients-20");
         let found = findings(&run);
-        let [told] = said(&found, "how one start differs")[..] else {
-            panic!("{:?}", found.caveats)
-        };
-        assert!(told.starts_with("clients-20: rounds that count: "), "{told}");
+        assert_eq!(few_rounds(&found).0, [LoadNames::Load("clients-20".into())]);
     }
 
     #[test]
     fn a_run_with_all_its_rounds_says_nothing_for_each_step() {
         let found = findings(&run(&LONG));
-        let of_steps = said(&found, "clients-");
-        assert!(of_steps.is_empty(), "{of_steps:?}");
+        let is_of_steps = |caveat: &Caveat| format!("{caveat:?}").contains("clients-");
+        assert!(!found.caveats.iter().any(is_of_steps), "{:?}", found.caveats);
     }
 
     #[test]
     fn a_stand_in_for_the_database_is_no_mongodb() {
         let found = findings(&exact());
-        let server = "mongo-java-server 1.47.0 (made up for tests), a stand-in for MongoDB";
-        assert!(found.manifest.contains(&("database".into(), server.into())));
-        let [told] = said(&found, "stand-in")[..] else { panic!("{:?}", found.caveats) };
-        assert!(told.starts_with(&format!("the database is {server}: ")), "{told}");
+        let server = DatabaseServer::StandIn { version: "1.47.0 (made up for tests)".into() };
+        assert!(found.facts.contains(&Fact::Database(server.clone())));
+        assert!(found.caveats.contains(&Caveat::StandIn { server }), "{:?}", found.caveats);
     }
 
     #[test]
@@ -196,9 +205,9 @@ mod caveats {
         let mut run = exact();
         run.host.facts.push(("MongoDB".into(), "7.0.14 (sha256 0, PATH)".into()));
         let found = findings(&run);
-        let server = "MongoDB 7.0.14 (sha256 0, PATH)";
-        assert!(found.manifest.contains(&("database".into(), server.into())));
-        assert!(said(&found, "stand-in").is_empty());
+        let server = DatabaseServer::MongoDb { version: "7.0.14 (sha256 0, PATH)".into() };
+        assert!(found.facts.contains(&Fact::Database(server)));
+        assert!(!stands_in(&found));
     }
 
     #[test]
@@ -206,14 +215,13 @@ mod caveats {
         let mut run = exact();
         let met = "mongo-java-server 1.47.0 (a stand-in for MongoDB)";
         run.host.facts.push(("database of airline-db".into(), met.into()));
-        let manifest = findings(&run).manifest;
-        let named = |(label, value): &&(String, String)| {
-            format!("{label} {value}").contains("mongo-java-server")
-        };
-        let lines: Vec<_> = manifest.iter().filter(named).collect();
-        let [(label, value)] = lines[..] else { panic!("{lines:?}") };
-        assert_eq!(label, "database");
-        assert!(value.contains("1.47.0 (made up for tests)"), "{value}");
+        let facts = findings(&run).facts;
+        let told = |fact: &&Fact| format!("{fact:?}").contains("mongo-java-server");
+        assert_eq!(facts.iter().filter(told).count(), 0, "{facts:?}");
+        let is_database = |fact: &&Fact| matches!(fact, Fact::Database(_));
+        let lines: Vec<_> = facts.iter().filter(is_database).collect();
+        let server = DatabaseServer::StandIn { version: "1.47.0 (made up for tests)".into() };
+        assert_eq!(lines, [&Fact::Database(server)]);
     }
 
     #[test]
@@ -226,19 +234,18 @@ mod caveats {
             }
         });
         let found = findings(&run);
-        let [told] = said(&found, "left out of the proof")[..] else {
-            panic!("{:?}", found.caveats)
-        };
-        let expected = "bypass, sidecar, gateway, gateway-mtls, gateway-sni: left out of the proof: a count of operations by the proxies";
-        assert_eq!(told, expected);
+        let variants = ["bypass", "sidecar", "gateway", "gateway-mtls", "gateway-sni"];
+        let what = LeftOut::Other("a count of operations by the proxies".into());
+        let told = Caveat::LeftOut { variants: variants.map(String::from).into(), what };
+        let left_out = |caveat: &&Caveat| matches!(caveat, Caveat::LeftOut { .. });
+        assert_eq!(found.caveats.iter().filter(left_out).collect::<Vec<_>>(), [&told]);
     }
 
     #[test]
     fn what_the_lab_says_of_the_database_is_taken_as_it_is() {
         let mut run = exact();
         run.host.facts.push(("database".into(), "PostgreSQL 17.2".into()));
-        let manifest = findings(&run).manifest;
-        let of_database = manifest.iter().filter(|(label, _)| label == "database");
-        assert_eq!(of_database.map(|(_, v)| v.as_str()).collect::<Vec<_>>(), ["PostgreSQL 17.2"]);
+        let server = DatabaseServer::Named { name: "PostgreSQL 17.2".into() };
+        assert!(findings(&run).facts.contains(&Fact::Database(server)));
     }
 }

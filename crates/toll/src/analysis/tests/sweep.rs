@@ -12,11 +12,11 @@ use toll_lab::{
 use toll_load::{Histogram, PhaseReport};
 
 use super::super::findings::{
-    AttributedCost, Derived, Effect, Findings, LoadFindings, Metric, ResourceGroup, ResourceUse,
-    Spread, VariantLoad, Verdict,
+    AttributedCost, Caveat, Derived, Effect, Findings, LoadFindings, LoadNames, Metric, Owner,
+    Payer, Pods, ResourceGroup, ResourceUse, Spread, VariantLoad, Verdict,
 };
 use super::super::fixture::{Stood, arm_record, arms, each_slice, rounds, without};
-use super::{BARE, ROUNDS, mix_after, open, run, said};
+use super::{BARE, ROUNDS, called, mix_after, open, picked, run};
 use crate::plan::{
     Arm, Cell, PlannedLoad, PlannedRate, PlannedReference, PlannedSlice, PlannedVariant,
     PublishedFigure, Recomputed, Release, VariantState,
@@ -245,20 +245,32 @@ mod owners {
         &load.attribution.iter().find(|of| of.variant == variant).unwrap().parts
     }
 
+    fn names(parts: &[AttributedCost]) -> String {
+        let name = |part: &AttributedCost| match &part.payer {
+            Payer::Owner(owner) => called(owner),
+            other => panic!("{other:?}"),
+        };
+        parts.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+
     #[test]
     fn the_pods_of_a_service_with_many_are_one_owner_and_so_are_their_sidecars() {
         let found = found(&swept(&[LARGE], steady));
         let sidecar = of(cell(&found, &LARGE), "sidecar");
-        let costs: Vec<(&str, f64)> =
-            sidecar.cpu_per_request.iter().map(|c| (c.component.as_str(), c.cost.value)).collect();
+        let costs: Vec<(String, f64)> =
+            sidecar.cpu_per_request.iter().map(|c| (called(&c.owner), c.cost.value)).collect();
         let [gateway, pods, sidecars, ..] = costs.as_slice() else { panic!("{costs:?}") };
-        assert_eq!((gateway.0, pods.0), ("gateway", "nginx (90 pods)"));
-        assert_eq!(sidecars.0, "nginx sidecars (90)");
+        assert_eq!(
+            (gateway.0.as_str(), pods.0.as_str()),
+            ("Gateway gateway", "Application nginx (90)")
+        );
+        assert_eq!(sidecars.0, "Sidecar nginx (90)");
         assert!(near(pods.1, 20.0) && near(sidecars.1, 90.0), "{costs:?}");
         assert_eq!(costs.len(), 6, "{costs:?}");
-        let memory: Vec<(&str, f64)> =
-            sidecar.memory.iter().map(|m| (m.component.as_str(), m.points[0].1)).collect();
-        assert!(memory.contains(&("nginx sidecars (90)", (90 * 30 * MIB) as f64)), "{memory:?}");
+        let memory: Vec<(String, f64)> =
+            sidecar.memory.iter().map(|m| (called(&m.owner), m.points[0].1)).collect();
+        let of_sidecars = ("Sidecar nginx (90)".to_owned(), (90 * 30 * MIB) as f64);
+        assert!(memory.contains(&of_sidecars), "{memory:?}");
     }
 
     #[test]
@@ -266,46 +278,46 @@ mod owners {
         let size = ("get-20x4", 4, 20.0);
         let found = found(&swept(&[size], steady));
         let parts = parts(cell(&found, &size), "sidecar");
-        let names: Vec<&str> = parts.iter().map(|part| part.component.as_str()).collect();
-        assert!(names.contains(&"nginx-4") && names.contains(&"nginx-4 sidecar"), "{names:?}");
+        let names = names(parts);
+        assert!(
+            names.contains("Application nginx-4") && names.contains("Sidecar nginx-4"),
+            "{names}"
+        );
     }
 
     #[test]
     fn proxies_of_nodes_and_the_waypoint_pay_behind_the_sidecars() {
         let found = found(&swept(&[LARGE], steady));
         let load = cell(&found, &LARGE);
-        let names: Vec<&str> =
-            parts(load, "ambient").iter().map(|part| part.component.as_str()).collect();
-        assert_eq!(
-            names.join(", "),
-            "gateway, nginx (90 pods), node-1 proxy, waypoint, unattributed, collector, load generator"
-        );
+        let expected = "Gateway gateway, Application nginx (90), NodeProxy node-1, Waypoint waypoint, Collector collector, LoadGenerator load, Unattributed";
+        assert_eq!(names(parts(load, "ambient")), expected);
         let cost = |variant: &str| {
             let metrics = &of(load, variant).metrics;
             metrics.iter().find(|(m, _)| *m == Metric::CpuPerRequest).unwrap().1.value
         };
         assert!(near(cost("ambient"), 230.0) && near(cost("sidecar"), 210.0));
-        assert!(parts(load, "ambient").iter().all(|part| {
-            part.share.is_none() == matches!(part.role.as_str(), "collector" | "load_generator")
-        }));
+        assert!(
+            parts(load, "ambient")
+                .iter()
+                .all(|part| { part.share.is_none() == part.payer.role().unwrap().is_instrument() })
+        );
     }
 
     #[test]
     fn many_pods_are_one_row_of_their_group_in_the_view_of_pods() {
         let found = found(&swept(&[LARGE], steady));
         let rows = &cell(&found, &LARGE).top_pods;
-        let names: Vec<(&str, &str)> =
-            rows.iter().map(|row| (row.pod.as_str(), row.group.as_str())).collect();
-        assert_eq!(
-            names,
-            [
-                ("nginx (90 pods)", "web"),
-                ("node-1", ""),
-                ("waypoint", ""),
-                ("TOTAL", ""),
-                ("gateway", "edge")
-            ]
-        );
+        let name = |of: &Option<Owner>| of.as_ref().map_or_else(|| "TOTAL".into(), called);
+        let names: Vec<(String, &str)> =
+            rows.iter().map(|row| (name(&row.owner), row.group.as_str())).collect();
+        let expected = [
+            ("Application nginx (90)", "web"),
+            ("NodeProxy node-1", ""),
+            ("Waypoint waypoint", ""),
+            ("TOTAL", ""),
+            ("Gateway gateway", "edge"),
+        ];
+        assert_eq!(names, expected.map(|(name, group)| (name.to_owned(), group)));
         let charged = rows[0].uses[1].memory_mib.unwrap().mean.value;
         assert!(near(charged, 90.0 * 2.0 * 35.0), "{charged}");
     }
@@ -315,7 +327,7 @@ mod owners {
         let found = found(&swept(&[LARGE], steady));
         let costs = of(cell(&found, &LARGE), "sidecar").traversals.as_ref().unwrap();
         let [sidecars] = costs.sidecars.as_slice() else { panic!("{:?}", costs.sidecars) };
-        assert_eq!(sidecars.pod, "nginx (90 pods)");
+        assert_eq!(sidecars.pods, Some(Pods { name: "nginx".into(), count: Some(90) }));
         assert!(near(sidecars.traversals.value, 1.0) && near(sidecars.cpu_us.value, 90.0));
     }
 
@@ -332,10 +344,17 @@ mod owners {
         let found = found(&record);
         let owner = |name: &str| {
             let costs = &of(cell(&found, &LARGE), "sidecar").cpu_per_request;
-            costs.iter().find(|c| c.component == name).unwrap().cost.rounds
+            costs.iter().find(|c| called(&c.owner) == name).unwrap().cost.rounds
         };
-        assert_eq!((owner("nginx (90 pods)"), owner("nginx sidecars (90)")), (ROUNDS - 1, ROUNDS));
-        assert_eq!(said(&found, "(slices): nginx-17: made up (2)").len(), 1, "{:?}", found.caveats);
+        let rounds = (owner("Application nginx (90)"), owner("Sidecar nginx (90)"));
+        assert_eq!(rounds, (ROUNDS - 1, ROUNDS));
+        let reasons = picked(&found, |caveat| match caveat {
+            Caveat::MissingReadings { reasons } => Some(reasons.as_slice()),
+            _ => None,
+        });
+        let [[(owner, why, slices)]] = reasons[..] else { panic!("{reasons:?}") };
+        let told = (called(owner), why.as_str(), *slices);
+        assert_eq!(told, ("Application nginx-17".into(), "made up", 2));
     }
 }
 
@@ -502,8 +521,13 @@ mod kubectl_top {
     #[test]
     fn rounding_that_makes_much_of_little_is_told() {
         let found = found(&swept(&[SMALL, LARGE], steady));
-        let told = said(&found, "kubectl top")[0];
-        assert!(told.starts_with("get-20x90: ") && told.contains("92m for the 91 pods"), "{told}");
+        let rounded = picked(&found, |caveat| match caveat {
+            Caveat::RoundedUp { load, pods, shown_millicores, .. } => {
+                Some((load.as_str(), *pods, *shown_millicores))
+            }
+            _ => None,
+        });
+        assert_eq!(rounded, [("get-20x90", 91, 92.0)]);
     }
 }
 
@@ -643,10 +667,12 @@ mod percentiles {
     fn a_percentile_that_few_requests_lie_beyond_is_told_once_for_all_loads() {
         let busy = ("get-400x1", 1, 400.0);
         let found = found(&swept(&[SMALL, LARGE, busy], steady));
-        let told = said(&found, "p99 rests on");
-        let [told] = told.as_slice() else { panic!("{told:?}") };
-        assert!(told.starts_with("get-20x1, get-20x90: "), "{told}");
-        assert!(told.contains("at the fewest on 6"), "{told}");
+        let few = picked(&found, |caveat| match caveat {
+            Caveat::FewRequests { loads, fewest, .. } => Some((loads.clone(), *fewest)),
+            _ => None,
+        });
+        let names = ["get-20x1", "get-20x90"].map(|name| LoadNames::Load(name.into()));
+        assert_eq!(few, [(names.to_vec(), 6.0)]);
     }
 }
 

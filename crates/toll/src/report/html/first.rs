@@ -3,12 +3,9 @@
 
 use maud::{Markup, html};
 
-use super::drawings::Drawings;
-use super::tone_class;
-use crate::analysis::findings::Findings;
-use crate::report::answer::answer;
-use crate::report::first::{self, Change, Figure, Head, Row, Sheet};
-use crate::report::record::machine_line;
+use super::palette::Palette;
+use super::{drawing, tone_class};
+use crate::report::first::{Change, Figure, Head, Row, Screen, Sheet, cost_title};
 
 /// An answer of more letters is set smaller.
 const LONG: usize = 170;
@@ -17,37 +14,35 @@ const FEW_ROWS: usize = 3;
 /// Intervals that reach further than so many times the largest change are cut: they would hide the others.
 const MOST: f64 = 2.0;
 
-pub(super) fn screen(findings: &Findings, drawings: &Drawings<'_>) -> Markup {
-    let answer = answer(findings);
-    let is_long = answer.chars().count() > LONG;
+pub(super) fn screen(screen: &Screen, palette: &Palette) -> Markup {
+    let is_long = screen.answer.chars().count() > LONG;
     html! {
         header.bar {
-            b { "toll" } span { (findings.study) } span { (findings.extent.began) }
-            span.machine { (machine_line(findings)) }
+            b { "toll" } span { (screen.study) } span { (screen.began) }
+            span.machine { (screen.machine) }
         }
         div #answer {
-            p.question { (findings.question) }
-            h1 class=[is_long.then_some("long")] { (answer) }
+            p.question { (screen.question) }
+            h1 class=[is_long.then_some("long")] { (screen.answer) }
             ul.badges {
-                @for badge in first::badges(findings) { li class=(tone_class(badge.tone)) { (badge.text) } }
+                @for badge in &screen.badges { li class=(tone_class(badge.tone)) { (badge.text) } }
             }
-            @if let Some(sheet) = first::sheet(findings) { (table(&sheet)) }
-            (pictures(findings, drawings))
+            @if let Some(sheet) = &screen.sheet { (table(sheet)) }
+            (pictures(screen, palette))
         }
     }
 }
 
-fn pictures(findings: &Findings, drawings: &Drawings<'_>) -> Markup {
-    let [latency, payers] = drawings.first();
-    let further = first::further(findings);
+fn pictures(screen: &Screen, palette: &Palette) -> Markup {
+    let [latency, payers] = &screen.pictures;
     html! {
         div.two {
-            div { @if let Some(chart) = latency { (chart) } }
+            div { @if let Some(chart) = latency { (drawing::figure(chart, palette)) } }
             div {
-                @if let Some(chart) = payers { (chart) }
+                @if let Some(chart) = payers { (drawing::figure(chart, palette)) }
                 div.cost {
-                    @if let Some(cost) = first::cost(findings) { p { b { (first::cost_title()) ":" } " " (cost) } }
-                    @for line in further { p { (line) } }
+                    @if let Some(cost) = &screen.cost { p { b { (cost_title()) ":" } " " (cost) } }
+                    @for line in &screen.further { p { (line) } }
                 }
             }
         }

@@ -1,8 +1,7 @@
 //! Writes findings as one HTML file that needs nothing else: style and charts are inside, no script, no network. The
 //! first screen answers; all sections behind it are folded, each with one line that answers for it.
 
-mod charts;
-mod drawings;
+mod drawing;
 mod first;
 mod palette;
 
@@ -10,9 +9,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 use crate::analysis::findings::Findings;
 
-use super::compose::{self, Room};
-use super::table::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
-use drawings::Drawings;
+use super::compose::{Document, Room};
+use super::document::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
+use palette::Palette;
 
 /// Texts of up to this many letters stay on one line, so that a long neighbour does not squeeze them.
 const NEVER_WRAPPED: usize = 22;
@@ -20,20 +19,37 @@ const STYLE: &str = include_str!("style.css");
 
 /// The report as one self-contained HTML document.
 pub fn html(findings: &Findings) -> String {
-    let drawings = Drawings::of(findings);
-    let sections = compose::sections(findings, Room::All);
+    let Document { screen, sections } = Document::of(findings, Room::All);
+    let palette = Palette::of(findings);
     let body = markup! {
         (contents(&sections))
         main {
-            (first::screen(findings, &drawings))
-            @for section in &sections { (folded(section, &drawings, 2)) }
+            (first::screen(&screen, &palette))
+            @for section in &sections { (folded(section, &palette, 2)) }
         }
     };
-    document(&findings.study, &body)
+    document(&screen.study, &body)
+}
+
+/// An answer and the sections behind it, nothing folded, as one self-contained HTML document.
+pub fn page(title: &str, answer: &str, sections: &[Section]) -> String {
+    let palette = Palette::default();
+    let body = markup! {
+        header #answer { h1 { (title) } p.answer { (answer) } }
+        main {
+            @for section in sections {
+                section id=(section.id) {
+                    h2 { (section.title) }
+                    (content(section, &palette, 2))
+                }
+            }
+        }
+    };
+    document(title, &body)
 }
 
 /// A whole page with the style of reports.
-pub fn document(title: &str, body: &Markup) -> String {
+fn document(title: &str, body: &Markup) -> String {
     let page = markup! {
         (DOCTYPE)
         html lang="en" {
@@ -61,27 +77,26 @@ fn contents(sections: &[Section]) -> Markup {
 }
 
 /// A section behind its title and answer. What a link leads to lies inside, so that following it opens the fold.
-fn folded(section: &Section, drawings: &Drawings<'_>, level: u8) -> Markup {
+fn folded(section: &Section, palette: &Palette, level: u8) -> Markup {
     markup! {
         details {
             summary {
                 @if level == 2 { h2 { (section.title) } } @else { h3 { (section.title) } }
                 " " span.said { (section.answer) }
             }
-            section id=(section.id) { (content(section, drawings, level)) }
+            section id=(section.id) { (content(section, palette, level)) }
         }
     }
 }
 
-/// The pieces, with the charts between the introduction and the first table.
-fn content(section: &Section, drawings: &Drawings<'_>, level: u8) -> Markup {
-    let is_text = |p: &&Piece| matches!(p, Piece::Text(_));
-    let lead = section.pieces.iter().take_while(is_text).count();
+/// The introduction with its charts, then the parts.
+fn content(section: &Section, palette: &Palette, level: u8) -> Markup {
+    let is_lead = |p: &&Piece| matches!(p, Piece::Text(_) | Piece::Charts(_));
+    let lead = section.pieces.iter().take_while(is_lead).count();
     markup! {
-        @for piece in &section.pieces[..lead] { (rendered(piece, section, drawings, level)) }
-        (drawings.charts(&section.id))
+        @for piece in &section.pieces[..lead] { (rendered(piece, section, palette, level)) }
         @for part in parts(&section.pieces[lead..]) {
-            div.part { @for piece in part { (rendered(piece, section, drawings, level)) } }
+            div.part { @for piece in part { (rendered(piece, section, palette, level)) } }
         }
     }
 }
@@ -91,7 +106,7 @@ fn parts(pieces: &[Piece]) -> impl Iterator<Item = &[Piece]> {
     pieces.chunk_by(|_, next| !matches!(next, Piece::Heading(_) | Piece::Fold(_)))
 }
 
-fn rendered(piece: &Piece, about: &Section, drawings: &Drawings<'_>, level: u8) -> Markup {
+fn rendered(piece: &Piece, about: &Section, palette: &Palette, level: u8) -> Markup {
     match piece {
         Piece::Heading(text) => markup! { h3 { (text) } },
         Piece::Text(text) => markup! { p { (text) } },
@@ -99,7 +114,10 @@ fn rendered(piece: &Piece, about: &Section, drawings: &Drawings<'_>, level: u8) 
             ul.notes { @for entry in entries { li class=(tone_class(entry.tone)) { (entry.text) } } }
         },
         Piece::Table(table) => rendered_table(table, &about.title),
-        Piece::Fold(section) => folded(section, drawings, level + 1),
+        Piece::Fold(section) => folded(section, palette, level + 1),
+        Piece::Charts(charts) => markup! {
+            div.charts { @for chart in charts { (drawing::figure(chart, palette)) } }
+        },
     }
 }
 

@@ -1,7 +1,8 @@
 //! Gives every variant and every component one colour for the whole report, as a CSS class.
 //! The baseline is grey, so that colour stands for what is compared; a component's hue is that of its role.
 
-use crate::analysis::findings::Findings;
+use crate::analysis::findings::{Findings, Role};
+use crate::report::owners::label;
 
 /// Colours that the style sheet has for variants, the baseline's grey not counted.
 const VARIANT_COLOURS: usize = 6;
@@ -9,10 +10,11 @@ const VARIANT_COLOURS: usize = 6;
 const SHADES: usize = 4;
 
 /// Who has which colour.
+#[derive(Debug, Default)]
 pub(super) struct Palette {
     variants: Vec<String>,
     /// Name and role, each pair once.
-    components: Vec<(String, String)>,
+    components: Vec<(String, Role)>,
 }
 
 impl Palette {
@@ -21,13 +23,13 @@ impl Palette {
         let others = findings.variants.iter().filter(|v| v.name != findings.baseline);
         let variants = std::iter::once(&findings.baseline).chain(others.map(|v| &v.name));
         let of_variants = findings.loads.iter().flat_map(|l| &l.variants);
-        let mut components: Vec<(String, String)> = Vec::new();
+        let mut components: Vec<(String, Role)> = Vec::new();
         for variant in of_variants {
-            let costs = variant.cpu_per_request.iter().map(|c| (&c.component, &c.role));
-            let memory = variant.memory.iter().map(|m| (&m.component, &m.role));
-            for (name, role) in costs.chain(memory) {
-                if !components.iter().any(|(n, _)| n == name) {
-                    components.push((name.clone(), role.clone()));
+            let costs = variant.cpu_per_request.iter().map(|of| &of.owner);
+            for owner in costs.chain(variant.memory.iter().map(|of| &of.owner)) {
+                let name = label(owner);
+                if !components.iter().any(|(known, _)| *known == name) {
+                    components.push((name, owner.role));
                 }
             }
         }
@@ -43,23 +45,23 @@ impl Palette {
     }
 
     /// CSS class with the colour of `component`, whose role is `role`.
-    pub(super) fn component(&self, component: &str, role: &str) -> String {
+    pub(super) fn component(&self, component: &str, role: Role) -> String {
         let hue = hue(role);
-        let alike = self.components.iter().filter(|(_, r)| self::hue(r) == hue);
+        let alike = self.components.iter().filter(|(_, of)| self::hue(*of) == hue);
         let at = alike.map(|(n, _)| n).position(|n| n == component).unwrap_or(0);
         format!("k-{hue}-{}", at % SHADES)
     }
 }
 
-fn hue(role: &str) -> &'static str {
+fn hue(role: Role) -> &'static str {
     match role {
-        "application" => "application",
-        "sidecar" | "node_proxy" | "waypoint" | "agent" => "proxy",
-        "egress_gateway" => "egress",
-        "sni_proxy" => "sni",
-        "database" => "database",
-        "unattributed" => "unattributed",
-        role if role.contains("gateway") => "gateway",
-        _ => "other",
+        Role::Application => "application",
+        Role::Sidecar | Role::NodeProxy | Role::Waypoint => "proxy",
+        Role::EgressGateway => "egress",
+        Role::SniProxy => "sni",
+        Role::Database => "database",
+        Role::Unattributed => "unattributed",
+        Role::Gateway => "gateway",
+        Role::Collector | Role::LoadGenerator | Role::Harness => "other",
     }
 }

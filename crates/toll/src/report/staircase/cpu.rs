@@ -3,11 +3,12 @@
 use super::throughput::by_clients;
 use super::words::{microseconds, several_clients};
 use super::{Stairs, in_order};
-use crate::analysis::findings::{Estimate, Metric, VariantLoad};
-use crate::report::content::{in_first_order, section};
+use crate::analysis::findings::{Estimate, Metric, Role, VariantLoad};
+use crate::report::charts;
+use crate::report::content::in_first_order;
+use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::Scale;
-use crate::report::parts::{self, Part, is_data_plane};
-use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+use crate::report::parts::{self, Part};
 use crate::report::wording::interval;
 
 /// A table of one step by role, and the data plane at every step.
@@ -24,7 +25,13 @@ pub(super) fn cpu(stairs: &Stairs<'_>) -> Option<Section> {
         Piece::Heading(stairs.title("Data plane by clients, µs a request")),
         Piece::Table(by_clients(stairs, microseconds, false, |step| step.mesh_cpu_us)),
     ];
-    Some(section(stairs.id("cpu"), stairs.title("CPU of a request"), pieces))
+    let charts = [
+        charts::data_plane(load, &all),
+        charts::application(load, &all),
+        charts::data_plane_by_clients(stairs),
+    ];
+    let section = Section::new(stairs.id("cpu"), stairs.title("CPU of a request"), pieces);
+    Some(section.showing(charts.into_iter().flatten().collect()))
 }
 
 fn by_role(all: &[&VariantLoad]) -> Table {
@@ -32,9 +39,9 @@ fn by_role(all: &[&VariantLoad]) -> Table {
         all.iter().map(|v| parts::merged(parts::of_costs(&v.cpu_per_request))).collect();
     let scale = microseconds(split.iter().flatten().map(|part| part.value));
     let sheet = Sheet { all, split, scale };
-    let mesh = sheet.roles(is_data_plane).into_iter();
+    let mesh = sheet.roles(Role::is_data_plane).into_iter();
     let others = sheet.sums("application's own", Metric::ApplicationCpuPerRequest).into_iter();
-    let others = others.chain(sheet.roles(|role| role == "database"));
+    let others = others.chain(sheet.roles(|role| role == Role::Database));
     let groups = [
         ("data plane", mesh.chain(sheet.sums("all of it", Metric::MeshCpuPerRequest)).collect()),
         ("apart from it", others.collect()),
@@ -55,8 +62,8 @@ struct Sheet<'a> {
 
 impl Sheet<'_> {
     /// A row a role.
-    fn roles(&self, is_shown: impl Fn(&str) -> bool) -> Vec<Vec<Cell>> {
-        let parts = self.split.iter().flatten().filter(|part| is_shown(&part.role)).cloned();
+    fn roles(&self, is_shown: impl Fn(Role) -> bool) -> Vec<Vec<Cell>> {
+        let parts = self.split.iter().flatten().filter(|part| is_shown(part.role)).cloned();
         let parts = parts::by_role(parts.collect());
         let row = |name: &str| {
             let value = |of: &Vec<Part>| of.iter().find(|p| p.name == name).map(|p| p.value);
@@ -66,8 +73,8 @@ impl Sheet<'_> {
     }
 
     fn row(&self, title: &str, values: impl Iterator<Item = Option<f64>>) -> Vec<Cell> {
-        let absent = || Cell::toned("–", Tone::Quiet);
-        let cells = values.map(|value| value.map_or_else(absent, |v| self.scale.plain(v).into()));
+        let cells =
+            values.map(|value| value.map_or_else(Cell::absent, |v| self.scale.plain(v).into()));
         std::iter::once(title.into()).chain(cells).collect()
     }
 

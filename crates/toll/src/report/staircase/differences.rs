@@ -3,9 +3,9 @@
 use super::Stairs;
 use super::words::{as_change, microseconds, percents, signed_interval};
 use crate::analysis::findings::{Estimate, StaircaseDifference};
-use crate::report::content::{in_first_order, section};
+use crate::report::content::in_first_order;
+use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::{Scale, ratio, rounded};
-use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::{change_in_words, outside_zero};
 
 /// A group for what each is held against; none without two variants.
@@ -29,7 +29,7 @@ pub(super) fn differences(stairs: &Stairs<'_>) -> Option<Section> {
     let table = Table { columns, groups: groups(stairs) };
     let pieces = vec![Piece::Text(text), Piece::Table(table)];
     let title = stairs.title("What each step costs, flat out");
-    Some(section(stairs.id("differences"), title, pieces).saying(answer(stairs)))
+    Some(Section::new(stairs.id("differences"), title, pieces).saying(answer(stairs)))
 }
 
 /// `throughput against bypass: sidecar −2.3 % ±3.9, gateway −8.5 % ±5.0`.
@@ -85,13 +85,12 @@ impl<'a> Sheet<'a> {
     /// A row of figures, and one of their intervals.
     fn rows(&self, of: &StaircaseDifference) -> [Vec<Cell>; 2] {
         let change = as_change(of.throughput_ratio);
-        let absent = || Cell::toned("–", Tone::Quiet);
         let figure = |scale: Scale, e: Option<Estimate>| {
             let toned = |e: Estimate| {
                 let tone = if outside_zero(e) { Tone::Neutral } else { Tone::Unknown };
                 Cell::toned(scale.signed(e.value), tone)
             };
-            e.map_or_else(absent, toned)
+            e.map_or_else(Cell::absent, toned)
         };
         // What has none takes nothing less of it.
         let mesh = of.mesh_cpu_us.filter(|_| self.stairs.has_data_plane(&of.variant));
@@ -101,7 +100,7 @@ impl<'a> Sheet<'a> {
         };
         // A variant without a data plane is no fraction of one that has it.
         let times = of.mesh_cpu_ratio.filter(|e| e.value > 0.0);
-        let times = times.map_or_else(absent, |e| ratio(e.value).into());
+        let times = times.map_or_else(Cell::absent, |e| ratio(e.value).into());
         let figures = vec![
             of.variant.as_str().into(),
             figure(percents(), Some(change)),

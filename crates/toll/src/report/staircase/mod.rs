@@ -13,7 +13,7 @@ use crate::analysis::findings::{
     Findings, LoadFindings, Staircase, StaircaseDifference, StaircaseStep, VariantLoad,
 };
 
-use super::table::Section;
+use super::document::Section;
 
 pub(super) use published::{answer as published_answer, published};
 pub(super) use response::{STATISTICS, response_of, scale_of_response};

@@ -4,11 +4,11 @@
 use super::Stairs;
 use super::words::{as_change, percents, signed_interval};
 use crate::analysis::findings::{Derived, Estimate, Findings, RecomputedRow};
-use crate::report::content::{in_first_order, section};
+use crate::report::content::in_first_order;
+use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::{signed, verbatim};
-use crate::report::published::{Derivation, did_not_run, recomputed};
+use crate::report::published::{Derivation, did_not_run, notes, recomputed};
 use crate::report::sweep::listed;
-use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::change_in_words;
 
 /// What the source says of the throughput, and what follows from the rest; none when the study has nothing of it.
@@ -24,9 +24,8 @@ pub(in crate::report) fn published(all: &[Stairs<'_>], findings: &Findings) -> O
     if pieces.is_empty() {
         return None;
     }
-    let notes = findings.published.iter().map(|note| Cell::toned(note, Tone::Quiet));
-    pieces.push(Piece::List(notes.collect()));
-    Some(section("published", "Published beside measured", pieces).saying(answer(all)))
+    pieces.extend(notes(findings));
+    Some(Section::new("published", "Published beside measured", pieces).saying(answer(all)))
 }
 
 /// `throughput: gateway-mtls −10 % (here −8.1 % ±2.0)`: what the source prints, held against what it may mean first.

@@ -3,9 +3,9 @@
 use super::words::several_clients;
 use super::{Stairs, in_order};
 use crate::analysis::findings::{Estimate, Metric, VariantLoad};
-use crate::report::content::section;
+use crate::report::charts;
+use crate::report::document::{Cell, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::{Quantity, Scale};
-use crate::report::table::{Cell, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::interval;
 
 /// In the order of the published study.
@@ -46,7 +46,8 @@ pub(super) fn response(stairs: &Stairs<'_>) -> Option<Section> {
     let table = Table::new(std::iter::once(words("")).chain(heads).collect(), rows);
     let title = stairs.title(format!("Response times with {}", several_clients(clients)));
     let pieces = vec![Piece::Text(text), Piece::Table(table)];
-    Some(section(stairs.id("response"), title, pieces))
+    let section = Section::new(stairs.id("response"), title, pieces);
+    Some(section.showing(charts::response(stairs).into_iter().collect()))
 }
 
 fn rows(variant: &VariantLoad, scale: Scale) -> Vec<Vec<Cell>> {
@@ -54,9 +55,7 @@ fn rows(variant: &VariantLoad, scale: Scale) -> Vec<Vec<Cell>> {
         let cells = STATISTICS.iter().map(|(metric, _)| shown(response_of(variant, *metric)));
         std::iter::once(title.into()).chain(cells).collect::<Vec<Cell>>()
     };
-    let value = |e: Option<Estimate>| {
-        e.map_or_else(|| Cell::toned("–", Tone::Quiet), |e| scale.plain(e.value).into())
-    };
+    let value = |e: Option<Estimate>| e.map_or_else(Cell::absent, |e| scale.plain(e.value).into());
     let below = |e: Option<Estimate>| {
         Cell::toned(e.map_or_else(String::new, |e| interval(scale, e)), Tone::Quiet)
     };

@@ -2,10 +2,10 @@
 
 use super::Stairs;
 use crate::analysis::findings::{Estimate, StaircaseStep};
-use crate::report::content::section;
+use crate::report::charts;
+use crate::report::document::{Cell, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::{Quantity, Scale};
 use crate::report::sweep::listed;
-use crate::report::table::{Cell, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::{ends, range};
 
 /// A row a step, with the intervals below.
@@ -15,7 +15,8 @@ pub(super) fn throughput(stairs: &Stairs<'_>) -> Section {
     let table = by_clients(stairs, scale, true, |step| Some(step.throughput_per_s));
     let pieces = vec![Piece::Text(text.into()), Piece::Table(table)];
     let clients: Vec<String> = stairs.clients().iter().map(ToString::to_string).collect();
-    section(stairs.id("throughput"), stairs.title("Throughput against clients"), pieces)
+    Section::new(stairs.id("throughput"), stairs.title("Throughput against clients"), pieces)
+        .showing(charts::throughput_by_clients(stairs).into_iter().collect())
         .saying(format!("with {} clients", listed(&clients)))
 }
 
@@ -33,9 +34,7 @@ pub(super) fn by_clients(
         let cell = |name: &&str| shown(stairs.step(name, clients).and_then(&of));
         std::iter::once(title.into()).chain(variants.iter().map(cell)).collect::<Vec<Cell>>()
     };
-    let value = |e: Option<Estimate>| {
-        e.map_or_else(|| Cell::toned("–", Tone::Quiet), |e| scale.plain(e.value).into())
-    };
+    let value = |e: Option<Estimate>| e.map_or_else(Cell::absent, |e| scale.plain(e.value).into());
     let below = |e: Option<Estimate>| {
         let said = e.and_then(ends).map(|(l, h)| range(&scale.plain(l), &scale.plain(h)));
         Cell::toned(said.unwrap_or_default(), Tone::Quiet)

@@ -3,30 +3,39 @@
 use super::resources;
 use super::words::cell_name;
 use crate::analysis::findings::{Findings, LoadFindings};
-use crate::report::content::{self, section};
-use crate::report::table::{Piece, Section};
-use crate::report::{components, pods};
+use crate::report::content;
+use crate::report::document::{Piece, Section};
+use crate::report::wording::is_primary;
+use crate::report::{charts, components, pods};
 
-/// Each of `detailed` behind a title; none without cells.
-pub(in crate::report) fn cells(findings: &Findings, detailed: &[&LoadFindings]) -> Option<Section> {
+/// Each of `detailed` behind a title; none without cells. Memory over time is drawn of the `leading` ones: the others
+/// would fill the page with flat lines.
+pub(in crate::report) fn cells(
+    findings: &Findings,
+    detailed: &[&LoadFindings],
+    leading: &[&LoadFindings],
+) -> Option<Section> {
     let meanings = [components::cpu(findings, &[]), components::memory(&[])];
     let top = pods::top(findings, detailed);
     let mut pieces: Vec<Piece> =
         meanings.into_iter().chain(top).flat_map(|s| split(s.pieces).0).collect();
-    pieces.extend(detailed.iter().map(|load| Piece::Fold(details(findings, load))));
+    let leads = |load: &LoadFindings| leading.iter().any(|of| std::ptr::eq(*of, load));
+    pieces.extend(detailed.iter().map(|load| Piece::Fold(details(findings, load, leads(load)))));
     let names: Vec<String> = detailed.iter().map(|load| cell_name(load)).collect();
     let answer = match names.as_slice() {
         [] => return None,
         [first, .., last] => format!("{} cells, from {first} to {last}", names.len()),
         [only] => only.clone(),
     };
-    Some(section("cells", "Cell by cell", pieces).saying(answer))
+    Some(Section::new("cells", "Cell by cell", pieces).saying(answer))
 }
 
 /// The sections of `load`, one after the other.
-fn details(findings: &Findings, load: &LoadFindings) -> Section {
+fn details(findings: &Findings, load: &LoadFindings, leads: bool) -> Section {
     let index = index_of(findings, load);
-    let of_load = content::load(findings, index);
+    let cpu = (!is_primary(findings, load)).then(|| charts::cpu(load)).flatten();
+    let memory = leads.then(|| charts::memory(load)).into_iter().flatten();
+    let of_load = content::load(findings, index, cpu.into_iter().chain(memory).collect());
     let mut pieces = of_load.pieces;
     for section in uses(findings, load) {
         pieces.push(Piece::Heading(section.title));
@@ -43,7 +52,7 @@ fn details(findings: &Findings, load: &LoadFindings) -> Section {
 /// Who uses what under `load`, without what that means.
 fn uses(findings: &Findings, load: &LoadFindings) -> Vec<Section> {
     let groups = resources::table(load).map(|table| {
-        section(
+        Section::new(
             "resources",
             format!("Who uses what: {}", cell_name(load)),
             vec![Piece::Table(table)],

@@ -11,7 +11,7 @@ mod words;
 
 use crate::analysis::findings::{Findings, LoadFindings};
 
-use super::table::Section;
+use super::document::Section;
 
 pub(super) use cells::cells;
 pub(super) use published::published;

@@ -4,9 +4,10 @@ use super::Sweep;
 use super::resources::{PARTS, Part};
 use super::words::{cell_name, scale_over};
 use crate::analysis::findings::{LoadFindings, Metric, ResourceGroup, ResourceUse};
-use crate::report::content::{in_first_order, section, value_of};
+use crate::report::charts;
+use crate::report::content::{in_first_order, value_of};
+use crate::report::document::{Cell, Group, Piece, Section, Table, figures, words};
 use crate::report::figures::Scale;
-use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 
 const PERCENTILES: [(Metric, &str); 2] = [(Metric::LatencyP50, "p50"), (Metric::LatencyP99, "p99")];
 
@@ -16,7 +17,9 @@ pub(super) fn overview(sweep: &Sweep<'_>) -> Section {
     let shown = Shown { sweep, loads: sweep.cells.clone() };
     let mut pieces = vec![Piece::Text(text.into()), Piece::Table(shown.latencies())];
     pieces.extend(shown.uses().map(Piece::Table));
-    section("overview", "All sizes and rates", pieces)
+    let charts = PERCENTILES.iter().filter_map(|(metric, _)| charts::cells(sweep, *metric));
+    Section::new("overview", "All sizes and rates", pieces)
+        .showing(charts.collect())
         .saying(format!("{} cells", sweep.cells.len()))
 }
 
@@ -72,7 +75,7 @@ impl Shown<'_> {
         figure: impl Fn(&LoadFindings, &str) -> Option<String>,
     ) -> Vec<Shows> {
         let cell = |load: &LoadFindings, variant: &str| {
-            figure(load, variant).map_or_else(|| Cell::toned("–", Tone::Quiet), Cell::from)
+            figure(load, variant).map_or_else(Cell::absent, Cell::from)
         };
         let of = |variant: &str| Shows {
             title: format!("{name} {variant}"),

@@ -3,10 +3,10 @@
 use super::Sweep;
 use super::words::cell_name;
 use crate::analysis::findings::{LoadFindings, RecomputedRow, ReferenceRow};
-use crate::report::content::{in_first_order, section};
+use crate::report::content::in_first_order;
+use crate::report::document::{Cell, Group, Piece, Section, Table, figures, words};
 use crate::report::figures::{Quantity, Scale, ratio, verbatim_column};
-use crate::report::published::{did_not_run, figure_title, recomputed, row_name};
-use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+use crate::report::published::{did_not_run, figure_title, notes, recomputed, row_name};
 use crate::report::wording::{ends, range};
 
 /// A row a cell, a group a figure; none when the study has none.
@@ -20,9 +20,8 @@ pub(in crate::report) fn published(sweep: &Sweep<'_>) -> Option<Section> {
     let mut pieces = vec![Piece::Text(text.into())];
     pieces.extend(as_published(&loads).map(Piece::Table));
     pieces.extend(derived(&loads));
-    let notes = sweep.findings.published.iter().map(|note| Cell::toned(note, Tone::Quiet));
-    pieces.push(Piece::List(notes.collect()));
-    Some(section("published", "Published beside measured", pieces))
+    pieces.extend(notes(sweep.findings));
+    Some(Section::new("published", "Published beside measured", pieces))
 }
 
 /// A published figure and the cell that it is of.
@@ -69,12 +68,11 @@ fn scale_of(rows: &[Row<'_>], figure: &str) -> Scale {
 
 /// Published and measured ratio to the baseline, and the interval of the latter.
 fn ratios(row: &ReferenceRow) -> [Cell; 3] {
-    let absent = || Cell::toned("–", Tone::Quiet);
     let ends = row.measured_ratio.and_then(ends).map(|(l, h)| range(&ratio(l), &ratio(h)));
     [
-        row.published_ratio.map_or_else(absent, |r| ratio(r).into()),
-        row.measured_ratio.map_or_else(absent, |r| ratio(r.value).into()),
-        ends.map_or_else(absent, Cell::from),
+        row.published_ratio.map_or_else(Cell::absent, |r| ratio(r).into()),
+        row.measured_ratio.map_or_else(Cell::absent, |r| ratio(r.value).into()),
+        ends.map_or_else(Cell::absent, Cell::from),
     ]
 }
 

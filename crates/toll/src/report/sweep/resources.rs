@@ -6,9 +6,8 @@ use super::words::{cell_name, several};
 use crate::analysis::findings::{
     LoadFindings, ResourceGroup, ResourceRow, ResourceUse, Spread, TopTotal,
 };
-use crate::report::content::section;
+use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::{Quantity, Scale};
-use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 
 /// What a group of pods used of one kind.
 pub(super) type Part = fn(&ResourceUse) -> Option<Spread>;
@@ -28,7 +27,7 @@ pub(super) fn resources(sweep: &Sweep<'_>) -> Option<Section> {
             pieces.extend([Piece::Heading(cell_name(load)), Piece::Table(table)]);
         }
     }
-    (pieces.len() > 1).then(|| section("resources", "CPU and memory by group of pods", pieces))
+    (pieces.len() > 1).then(|| Section::new("resources", "CPU and memory by group of pods", pieces))
 }
 
 /// A row of figures behind the name of its group of pods.
@@ -97,7 +96,7 @@ pub(super) fn top(sweep: &Sweep<'_>) -> Option<Section> {
     );
     let said = load.top_totals.iter().map(sentence).collect();
     let pieces = vec![Piece::Text(text), Piece::List(said), Piece::Table(all_tops(sweep))];
-    Some(section("top", "What kubectl top would show", pieces))
+    Some(Section::new("top", "What kubectl top would show", pieces))
 }
 
 /// `ambient: counters say 7.2m, kubectl top would show 90m: 90 pods, each rounded up to 1m`.

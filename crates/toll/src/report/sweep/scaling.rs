@@ -4,9 +4,10 @@
 use super::Sweep;
 use super::words::{at_rate, listed, several, stacked};
 use crate::analysis::findings::{Crossing, Estimate, HeldOut, ScaledQuantity, Scaling};
-use crate::report::content::{in_first_order, section};
+use crate::report::charts;
+use crate::report::content::in_first_order;
+use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::{Quantity, Scale, change, figure, signed, verbatim};
-use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::{ends, interval, outside_zero};
 
 /// What it costs by pods and rate; none when nothing was fitted.
@@ -37,7 +38,8 @@ pub(super) fn scaling(sweep: &Sweep<'_>) -> Option<Section> {
     pieces.push(Piece::Table(Table { columns, groups }));
     pieces.extend(held_out(&findings.scalings, &shown));
     Some(
-        section("scaling", "What grows with pods and rate", pieces)
+        Section::new("scaling", "What grows with pods and rate", pieces)
+            .showing(charts::scaling(findings))
             .saying(growths(sweep).join("; ")),
     )
 }

@@ -3,9 +3,9 @@
 use super::Sweep;
 use super::words::{below, several};
 use crate::analysis::findings::{Estimate, ServiceTimeCurve, ServiceTimes};
-use crate::report::content::section;
+use crate::report::charts;
+use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::{Quantity, Scale, verbatim};
-use crate::report::table::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::wording::{ends, interval};
 
 /// Service time by rate; none where no size had several rates.
@@ -21,7 +21,8 @@ pub(super) fn service_times(sweep: &Sweep<'_>) -> Option<Section> {
     let heads = std::iter::once(words("")).chain(columns.iter().map(|name| figures(*name)));
     pieces.push(Piece::Table(Table { columns: heads.collect(), groups }));
     Some(
-        section("service-times", "Service time against the rate", pieces)
+        Section::new("service-times", "Service time against the rate", pieces)
+            .showing(charts::service_times(sweep))
             .saying(answer(sweep).unwrap_or_default()),
     )
 }
@@ -112,7 +113,6 @@ fn group(times: &ServiceTimes, columns: &[&str]) -> Group {
     let values = times.variants.iter().flat_map(|c| &c.points).map(|(.., time)| time.value);
     let scale = Scale::of(Quantity::Time, values);
     let of = |name: &str| times.variants.iter().find(|c| c.variant == name);
-    let absent = || Cell::toned("–", Tone::Quiet);
     let at = |name: &str, rate: f64| {
         let point = of(name)?.points.iter().find(|(_, r, _)| *r == rate)?;
         Some(Cell::from(scale.plain(point.2.value)))
@@ -120,7 +120,7 @@ fn group(times: &ServiceTimes, columns: &[&str]) -> Group {
     let mut rows: Vec<Vec<Cell>> = rates
         .iter()
         .map(|rate| {
-            let cells = columns.iter().map(|name| at(name, *rate).unwrap_or_else(absent));
+            let cells = columns.iter().map(|name| at(name, *rate).unwrap_or_else(Cell::absent));
             std::iter::once(format!("{}/s", verbatim(*rate)).into()).chain(cells).collect()
         })
         .collect();
@@ -147,8 +147,8 @@ fn changes(
     if found.iter().all(Option::is_none) {
         return vec![];
     }
-    let absent = || Cell::toned("–", Tone::Quiet);
-    let value = |e: &Option<Estimate>| e.map_or_else(absent, |e| scale.signed(e.value).into());
+    let value =
+        |e: &Option<Estimate>| e.map_or_else(Cell::absent, |e| scale.signed(e.value).into());
     let range = |e: &Option<Estimate>| e.map_or_else(Cell::default, |e| below(scale, e));
     let values = std::iter::once(title.into()).chain(found.iter().map(value));
     let ranges = std::iter::once(Cell::default()).chain(found.iter().map(range));

@@ -1,8 +1,8 @@
 //! What a sweep's cells, quantities and effects are called. Decides nothing.
 
 use crate::analysis::findings::{Cell as SweptCell, Estimate, LoadFindings, Metric};
+use crate::report::document::{Cell, Tone};
 use crate::report::figures::{Quantity, Scale, verbatim};
-use crate::report::table::{Cell, Tone};
 use crate::report::wording::interval;
 
 /// `20/s, 90 pods`; what is not swept is left out.
@@ -50,7 +50,7 @@ pub(super) fn below(scale: Scale, estimate: Estimate) -> Cell {
 pub(super) fn stacked(scale: Scale, estimate: Option<Estimate>) -> [Cell; 2] {
     match estimate {
         Some(estimate) => [scale.plain(estimate.value).into(), below(scale, estimate)],
-        None => [Cell::toned("–", Tone::Quiet), Cell::default()],
+        None => [Cell::absent(), Cell::default()],
     }
 }
 

@@ -2,7 +2,7 @@
 //! higher rates. The figures follow lines that are near those of a real run; none was measured. Those of the
 //! reference are the published ones.
 
-use super::made_up::{caveat, extent, judged, rounds};
+use super::made_up::{caveat, claim, extent, fact, judged, open, owner, rounds};
 use crate::analysis::findings::*;
 
 const ROUNDS: usize = 5;
@@ -79,10 +79,9 @@ fn cells() -> Vec<At> {
 /// The run.
 pub fn ambient_replicas() -> Findings {
     let loads: Vec<LoadFindings> = cells().into_iter().map(load).collect();
-    let text = |label: &str, value: &str| (label.to_owned(), value.to_owned());
     judged(Findings {
         staircases: vec![],
-        version: 1,
+        version: 3,
         study: "ambient-replicas".into(),
         question: "What do sidecars and an ambient data plane cost, from 1 replica to 90?".into(),
         run: "made-up-for-tests-ambient-replicas".into(),
@@ -94,9 +93,10 @@ pub fn ambient_replicas() -> Findings {
         capacities: vec![],
         curve: None,
         loads,
-        published: vec![
-            "Published as: ambient and sidecar tests of UDS Core, k3s on 12 cores.".into(),
-        ],
+        published: Some(Publication {
+            source: "ambient and sidecar tests of UDS Core, k3s on 12 cores".into(),
+            notes: vec![],
+        }),
         proofs: proofs(),
         settled: vec![],
         span_costs: vec![],
@@ -114,7 +114,7 @@ pub fn ambient_replicas() -> Findings {
             "p99 of a cell at 20 requests/s has 300 requests behind it: its interval is wide",
         )],
         rounds: rounds(&ARMS, ROUNDS),
-        manifest: vec![text("kernel", "made up for tests"), text("nodes", "1")],
+        facts: vec![fact("kernel", "made up for tests"), fact("nodes", "1")],
     })
 }
 
@@ -159,10 +159,9 @@ fn load(at: At) -> LoadFindings {
             replicas: Some(("nginx".into(), at.pods)),
             nodes: None,
         }),
-        describes: format!(
-            "open loop, {}/s constant, 3 s a slice, {} nginx pods",
-            at.rate, at.pods
-        ),
+        release: open(at.rate),
+        rate_per_s: Some(at.rate),
+        slice: SliceLength::Seconds(3.0),
         variants: VARIANTS.map(|variant| variant_load(variant, at)).into(),
         effects: ["sidecar", "ambient"].iter().flat_map(|v| effects("bare", v, at)).collect(),
         between: effects("sidecar", "ambient", at)
@@ -204,13 +203,11 @@ fn variant_load(variant: &str, at: At) -> VariantLoad {
     let parts = components(variant);
     let cpu_us = of(Metric::CpuPerRequest);
     let cost = |scale: f64| {
-        let part = |(name, role, share): &(&str, &str, f64)| ComponentCost {
-            component: (*name).into(),
-            role: (*role).into(),
+        let part = |(owner, share): &(Owner, f64)| ComponentCost {
+            owner: owner.clone(),
             cost: about(share * scale),
         };
-        let own =
-            [("load generator", "load_generator", 0.2), ("unattributed", "unattributed", 0.1)];
+        let own = [(owner(Role::LoadGenerator, "load"), 0.2), (owner(Role::Unattributed, ""), 0.1)];
         parts.iter().chain(&own).map(part).collect::<Vec<_>>()
     };
     let memory_of = of(Metric::Memory);
@@ -232,29 +229,24 @@ fn variant_load(variant: &str, at: At) -> VariantLoad {
         idle_cpu: cost(cpu(variant).at(at.pods, 0.0)),
         memory: parts
             .iter()
-            .map(|(name, role, share)| MemorySeries {
-                component: (*name).into(),
-                role: (*role).into(),
+            .map(|(owner, share)| MemorySeries {
+                owner: owner.clone(),
                 points: (0..4).map(|s| (f64::from(s), share * memory_of)).collect(),
             })
             .collect(),
     }
 }
 
-/// Name, role and share of the whole.
-fn components(variant: &str) -> Vec<(&'static str, &'static str, f64)> {
+/// With their shares of the whole.
+fn components(variant: &str) -> Vec<(Owner, f64)> {
+    let of_nginx = |role| Owner { role, pods: Pods { name: "nginx".into(), count: Some(90) } };
+    let (gateway, nginx) = (owner(Role::Gateway, "gateway"), of_nginx(Role::Application));
     match variant {
-        "sidecar" => vec![
-            ("gateway", "gateway", 0.1),
-            ("nginx (90 pods)", "application", 0.2),
-            ("nginx sidecars (90)", "sidecar", 0.7),
-        ],
-        "ambient" => vec![
-            ("gateway", "gateway", 0.4),
-            ("nginx (90 pods)", "application", 0.3),
-            ("node-1", "node_proxy", 0.3),
-        ],
-        _ => vec![("gateway", "gateway", 0.6), ("nginx (90 pods)", "application", 0.4)],
+        "sidecar" => vec![(gateway, 0.1), (nginx, 0.2), (of_nginx(Role::Sidecar), 0.7)],
+        "ambient" => {
+            vec![(gateway, 0.4), (nginx, 0.3), (owner(Role::NodeProxy, "node-1"), 0.3)]
+        }
+        _ => vec![(gateway, 0.6), (nginx, 0.4)],
     }
 }
 
@@ -510,8 +502,6 @@ fn recomputed(at: At) -> Vec<RecomputedRow> {
 }
 
 fn proofs() -> Vec<ProofSummary> {
-    let claim =
-        |claim: &str, seen: &str| (claim.to_owned(), seen.to_owned(), seen.to_owned(), true);
     let summary = |variant: &str, arms, claims: Vec<_>| ProofSummary {
         variant: variant.into(),
         arms,

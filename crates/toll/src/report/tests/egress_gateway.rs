@@ -1,7 +1,7 @@
 //! Made-up findings of a run like egress-gateway: six variants on a staircase of eight steps. No number in them was
 //! measured; those of the reference are the published ones.
 
-use super::made_up::{caveat, extent, judged, rounds};
+use super::made_up::{caveat, claim, extent, fact, judged, open, owner, rounds};
 use crate::analysis::findings::*;
 
 const ROUNDS: usize = 4;
@@ -111,21 +111,19 @@ impl Case {
         metrics
     }
 
-    /// Name, role and CPU of a request.
-    fn components(self) -> Vec<(String, &'static str, f64)> {
+    /// With their CPU of a request.
+    fn components(self) -> Vec<(Owner, f64)> {
         let [sidecars, egress, sni] = self.mesh_us;
         let own = PARTS
             .iter()
-            .map(|(pod, share)| ((*pod).to_owned(), "application", share * self.application_us));
-        let beside = PARTS
-            .iter()
-            .map(|(pod, share)| (format!("{pod} sidecar"), "sidecar", share * sidecars));
+            .map(|(pod, share)| (owner(Role::Application, pod), share * self.application_us));
+        let beside = PARTS.iter().map(|(pod, share)| (owner(Role::Sidecar, pod), share * sidecars));
         let gateways = [
-            ("egress gateway".to_owned(), "egress_gateway", egress),
-            ("egress SNI proxy".to_owned(), "sni_proxy", sni),
-            ("airline-db".to_owned(), "database", 210.0),
+            (owner(Role::EgressGateway, "egress"), egress),
+            (owner(Role::SniProxy, "egress"), sni),
+            (owner(Role::Database, "airline-db"), 210.0),
         ];
-        own.chain(beside).chain(gateways).filter(|(.., us)| *us > 0.0).collect()
+        own.chain(beside).chain(gateways).filter(|(_, us)| *us > 0.0).collect()
     }
 }
 
@@ -133,10 +131,9 @@ impl Case {
 pub fn egress_gateway() -> Findings {
     let mut loads = vec![same_rate()];
     loads.extend(CLIENTS.map(load));
-    let text = |label: &str, value: &str| (label.to_owned(), value.to_owned());
     judged(Findings {
         staircases: vec![staircase()],
-        version: 1,
+        version: 3,
         study: "egress-gateway".into(),
         question: "What does each step on the way to an external TLS database cost?".into(),
         run: "made-up-for-tests-egress-gateway".into(),
@@ -154,9 +151,10 @@ pub fn egress_gateway() -> Findings {
         capacities: vec![],
         curve: None,
         loads,
-        published: vec![
-            "Published as: Istio egress gateway performance, a table and two percentages.".into(),
-        ],
+        published: Some(Publication {
+            source: "Istio egress gateway performance, a table and two percentages".into(),
+            notes: vec![],
+        }),
         proofs: CASES.map(proof).into(),
         settled: vec![],
         span_costs: vec![],
@@ -169,9 +167,9 @@ pub fn egress_gateway() -> Findings {
             "all of it shares two cores with the load generator",
         )],
         rounds: rounds(&ARMS, ROUNDS),
-        manifest: vec![
-            text("kernel", "made up for tests"),
-            text("database", "mongo-java-server 1.47.0, a stand-in for MongoDB"),
+        facts: vec![
+            fact("kernel", "made up for tests"),
+            Fact::Database(DatabaseServer::StandIn { version: "1.47.0".into() }),
         ],
     })
 }
@@ -257,7 +255,9 @@ fn load(clients: u32) -> LoadFindings {
             replicas: None,
             nodes: None,
         }),
-        describes: format!("closed loop, {clients} connections, 3 s a slice"),
+        release: Release::Closed { connections: clients },
+        rate_per_s: None,
+        slice: SliceLength::Seconds(3.0),
         variants: order.iter().map(|case| variant_load(*case, clients)).collect(),
         effects: others.flat_map(|case| effects(*case, self::case("bypass"), clients)).collect(),
         between: before
@@ -286,7 +286,8 @@ fn same_rate() -> LoadFindings {
         name: "same-rate".into(),
         view: View::EqualRate,
         cell: None,
-        describes: "open loop, 704/s constant (50 % of the capacity of gateway-sni)".into(),
+        release: open(704.0),
+        rate_per_s: Some(704.0),
         ..load(5)
     };
     for variant in &mut load.variants {
@@ -322,14 +323,9 @@ fn effects(case: Case, other: Case, clients: u32) -> Vec<Effect> {
 }
 
 fn variant_load(case: Case, clients: u32) -> VariantLoad {
-    let own = [("load generator", "load_generator", 130.0), ("unattributed", "unattributed", 90.0)];
-    let own = own.map(|(name, role, us)| (name.to_owned(), role, us));
+    let own = [(owner(Role::LoadGenerator, "load"), 130.0), (owner(Role::Unattributed, ""), 90.0)];
     let components = case.components();
-    let cost = |us: f64, (name, role): (&str, &str)| ComponentCost {
-        component: name.into(),
-        role: role.into(),
-        cost: about(us),
-    };
+    let cost = |owner: &Owner, us: f64| ComponentCost { owner: owner.clone(), cost: about(us) };
     VariantLoad {
         variant: case.name.into(),
         rounds: ROUNDS,
@@ -345,15 +341,14 @@ fn variant_load(case: Case, clients: u32) -> VariantLoad {
         cpu_per_request: components
             .iter()
             .chain(&own)
-            .map(|(name, role, us)| cost(*us, (name, role)))
+            .map(|(owner, us)| cost(owner, *us))
             .collect(),
         traversals: None,
-        idle_cpu: components.iter().map(|(name, role, us)| cost(us / 90.0, (name, role))).collect(),
+        idle_cpu: components.iter().map(|(owner, us)| cost(owner, us / 90.0)).collect(),
         memory: components
             .iter()
-            .map(|(name, role, _)| MemorySeries {
-                component: name.clone(),
-                role: (*role).into(),
+            .map(|(owner, _)| MemorySeries {
+                owner: owner.clone(),
                 points: (0..4).map(|s| (f64::from(s), 21.0 * MIB)).collect(),
             })
             .collect(),
@@ -423,8 +418,6 @@ fn recomputed() -> Vec<RecomputedRow> {
 }
 
 fn proof(case: Case) -> ProofSummary {
-    let claim =
-        |claim: &str, seen: &str| (claim.to_owned(), seen.to_owned(), seen.to_owned(), true);
     let mut claims = vec![
         claim(
             "airline-db: TLS is end to end: its callers meet its own certificate",

@@ -3,7 +3,7 @@
 
 use toll_lab::{ServiceSpans, Spans};
 
-use super::made_up::{caveat, extent, judged, rounds};
+use super::made_up::{caveat, claim, extent, fact, judged, open, owner, rounds};
 use crate::analysis::findings::*;
 
 const ROUNDS: usize = 5;
@@ -35,13 +35,12 @@ pub fn petclinic() -> Findings {
         users("vus-320", 89, [320.0, 291.0], [[8.9e3, 28.4e3, 74e3], [17.1e3, 81.2e3, 190e3]]),
         users("vus-700", 194, [604.0, 402.0], [[91e3, 264e3, 420e3], [221e3, 537e3, 801e3]]),
     ];
-    let text = |label: &str, value: &str| (label.to_owned(), value.to_owned());
     judged(Findings {
         staircases: vec![],
         crossings: vec![],
         scalings: vec![],
         service_times: vec![],
-        version: 1,
+        version: 3,
         study: "petclinic-agent".into(),
         question:
             "What does a Java tracing agent cost, and how does it grow with the number of spans?"
@@ -57,21 +56,22 @@ pub fn petclinic() -> Findings {
             .into(),
         curve: None,
         loads,
-        published: vec![
-            "Published as: EaseAgent on spring-petclinic. Machines and agent were others.".into(),
-        ],
+        published: Some(Publication {
+            source: "EaseAgent on spring-petclinic. Machines and agent were others".into(),
+            notes: vec![],
+        }),
         proofs: proofs(),
         settled: vec![],
-        span_costs: vec![span_costs("all", 1, 44.6, 14.2), span_costs("vets", 0, 19.5, 13.1)],
+        span_costs: vec![span_costs(None, 1, 44.6, 14.2), span_costs(Some("vets"), 0, 19.5, 13.1)],
         heap_trends: heap_trends(),
         caveats: vec![caveat(
             CaveatKind::Comparison,
             "vus-700: baseline (604 of 640/s) and agent (402 of the 420/s that it carries) are both at or near their limit: their latencies are those of queues, and throughput is about what the machine carries; CPU per request can still be compared",
         )],
         rounds: rounds(&ARMS, ROUNDS),
-        manifest: vec![
-            text("kernel", "made up for tests"),
-            text("JVM flags", "-Xms512m -Xmx512m -XX:+UseSerialGC"),
+        facts: vec![
+            fact("kernel", "made up for tests"),
+            fact("JVM flags", "-Xms512m -Xmx512m -XX:+UseSerialGC"),
         ],
     })
 }
@@ -125,21 +125,23 @@ fn equal_rate(name: &str, spans: u64, rate: f64) -> LoadFindings {
     let base = shown("baseline", rate, [3.1e3, 5.2e3, 11.8e3]);
     let slower = base.latency_us.map(|us| us * (1.04 + 0.012 * spans as f64));
     let agent = with_agent(base, rate, slower, spans);
-    let percent = rate / 4.2;
-    let describes = format!(
-        "open loop, {rate} requests/s ({percent:.0} % of the capacity of agent, 420/s), constant arrivals, 8 s a slice"
-    );
-    load(name, View::EqualRate, describes, [base, agent])
+    load(name, View::EqualRate, open(rate), [base, agent])
 }
 
 fn users(name: &str, here: u64, rates: [f64; 2], latency_us: [[f64; 3]; 2]) -> LoadFindings {
     let base = shown("baseline", rates[0], latency_us[0]);
     let agent = with_agent(base, rates[1], latency_us[1], 10);
-    let published = &name[4..];
-    let describes = format!(
-        "{here} of {published} virtual users (the capacity of agent is 420/s here, 1526/s where there were {published}): 4 requests at once, then 1 s of pause; up in 1 s, all for 4 s, down in 0.5 s"
-    );
-    let mut load = load(name, View::Users, describes, [base, agent]);
+    let release = Release::Users(PlannedUsers {
+        users: name[4..].parse().unwrap(),
+        start: 5,
+        ramp_s: 1.0,
+        hold_s: 4.0,
+        ramp_down_s: 0.5,
+        think_s: 1.0,
+        parallel: 4,
+        made_for_per_s: Some(1526.0),
+    });
+    let mut load = load(name, View::Users, release, [base, agent]);
     for (variant, shown) in load.variants.iter_mut().zip([base, agent]) {
         variant.k6 = Some(k6(here, shown));
     }
@@ -148,7 +150,7 @@ fn users(name: &str, here: u64, rates: [f64; 2], latency_us: [[f64; 3]; 2]) -> L
     load
 }
 
-fn load(name: &str, view: View, describes: String, arms: [Shown; 2]) -> LoadFindings {
+fn load(name: &str, view: View, release: Release, arms: [Shown; 2]) -> LoadFindings {
     LoadFindings {
         between: vec![],
         cell: None,
@@ -156,7 +158,9 @@ fn load(name: &str, view: View, describes: String, arms: [Shown; 2]) -> LoadFind
         top_totals: vec![],
         name: name.into(),
         view,
-        describes,
+        release,
+        rate_per_s: (view == View::EqualRate).then_some(arms[0].rate),
+        slice: SliceLength::Seconds(8.0),
         variants: arms.map(variant_load).into(),
         effects: effects(view, arms),
         again: vec![],
@@ -188,12 +192,12 @@ fn metrics(shown: Shown) -> Vec<(Metric, f64)> {
 fn variant_load(shown: Shown) -> VariantLoad {
     let costs = |gateway, vets, scale: f64| {
         [
-            component("gateway", "application", gateway),
-            component("vets", "application", vets),
-            component("collector", "collector", shown.collector_us * scale),
-            component("load generator", "load_generator", 71.0 * scale),
-            component("toll", "harness", 9.0 * scale),
-            component("unattributed", "unattributed", 160.0 * scale),
+            component(Role::Application, "gateway", gateway),
+            component(Role::Application, "vets", vets),
+            component(Role::Collector, "collector", shown.collector_us * scale),
+            component(Role::LoadGenerator, "load", 71.0 * scale),
+            component(Role::Harness, "toll", 9.0 * scale),
+            component(Role::Unattributed, "", 160.0 * scale),
         ]
     };
     VariantLoad {
@@ -213,8 +217,8 @@ fn variant_load(shown: Shown) -> VariantLoad {
     }
 }
 
-fn component(component: &str, role: &str, cost: f64) -> ComponentCost {
-    ComponentCost { component: component.into(), role: role.into(), cost: about(cost) }
+fn component(role: Role, pod: &str, cost: f64) -> ComponentCost {
+    ComponentCost { owner: owner(role, pod), cost: about(cost) }
 }
 
 fn curve([p50, p90, p99]: [f64; 3]) -> Vec<CurvePoint> {
@@ -229,17 +233,16 @@ fn curve([p50, p90, p99]: [f64; 3]) -> Vec<CurvePoint> {
 }
 
 fn memory(shown: Shown) -> Vec<MemorySeries> {
-    let series = |component: &str, role: &str, mib: f64| MemorySeries {
-        component: component.into(),
-        role: role.into(),
+    let series = |role, pod: &str, mib: f64| MemorySeries {
+        owner: owner(role, pod),
         points: (-2..8).map(|s| (f64::from(s), mib * MIB * (1.0 + 0.004 * f64::from(s)))).collect(),
     };
     vec![
-        series("gateway", "application", shown.heap_mib[0] * 2.1),
-        series("vets", "application", shown.heap_mib[1] * 2.1),
-        series("collector", "collector", 9.0),
-        series("load generator", "load_generator", 14.0),
-        series("toll", "harness", 12.0),
+        series(Role::Application, "gateway", shown.heap_mib[0] * 2.1),
+        series(Role::Application, "vets", shown.heap_mib[1] * 2.1),
+        series(Role::Collector, "collector", 9.0),
+        series(Role::LoadGenerator, "load", 14.0),
+        series(Role::Harness, "toll", 12.0),
     ]
 }
 
@@ -266,25 +269,24 @@ fn effects(view: View, [base, agent]: [Shown; 2]) -> Vec<Effect> {
 fn attribution([base, agent]: [Shown; 2]) -> Attribution {
     let of = |variant: Shown| variant_load(variant).cpu_per_request;
     let whole = agent.cpu_us.iter().sum::<f64>() - base.cpu_us.iter().sum::<f64>();
-    let line = |component: &str, role: &str, baseline: f64, value: f64| AttributedCost {
-        component: component.into(),
-        role: role.into(),
+    let line = |payer: Payer, baseline: f64, value: f64| AttributedCost {
+        share: (!payer.role().is_some_and(Role::is_instrument))
+            .then_some((value - baseline) / whole),
+        payer,
         baseline: Some(baseline),
         value: Some(value),
         change: about(value - baseline),
-        share: (!matches!(role, "collector" | "load_generator" | "harness"))
-            .then_some((value - baseline) / whole),
     };
     let parts = of(base).into_iter().zip(of(agent));
-    let parts = parts.map(|(b, a)| line(&b.component, &b.role, b.cost.value, a.cost.value));
+    let parts = parts.map(|(b, a)| line(Payer::Owner(b.owner), b.cost.value, a.cost.value));
     let sum = |of: Shown| of.cpu_us.iter().sum::<f64>();
-    let all = || line("application", "application", sum(base), sum(agent));
+    let all = |payer| line(payer, sum(base), sum(agent));
     Attribution {
         variant: agent.variant.into(),
         parts: parts.collect(),
-        subtotals: vec![all()],
-        counted: Some(all()),
-        whole: Some(line("in all", "", sum(base) + 160.0, sum(agent) + 160.0)),
+        subtotals: vec![all(Payer::Role(Role::Application))],
+        counted: Some(all(Payer::Counted)),
+        whole: Some(line(Payer::Whole, sum(base) + 160.0, sum(agent) + 160.0)),
     }
 }
 
@@ -313,9 +315,8 @@ fn pod_row(pod: &str, at: usize, arms: [Shown; 2]) -> PodRow {
         ),
     };
     PodRow {
-        pod: pod.into(),
+        owner: Some(owner(Role::Application, pod)),
         group: "petclinic".into(),
-        role: "application".into(),
         uses: arms.map(of).into(),
     }
 }
@@ -465,7 +466,12 @@ fn recomputed(load: &str) -> Vec<RecomputedRow> {
 }
 
 /// `gateway_spans` are those besides the spans of vets.
-fn span_costs(of: &str, gateway_spans: u64, each_request_us: f64, each_span_us: f64) -> SpanCosts {
+fn span_costs(
+    service: Option<&str>,
+    gateway_spans: u64,
+    each_request_us: f64,
+    each_span_us: f64,
+) -> SpanCosts {
     let loads = [
         ("spans-1", 1, 1.06),
         ("spans-3", 3, 0.97),
@@ -484,7 +490,7 @@ fn span_costs(of: &str, gateway_spans: u64, each_request_us: f64, each_span_us: 
     };
     SpanCosts {
         variant: "agent".into(),
-        of: of.into(),
+        service: service.map(Into::into),
         points: loads.map(point).into(),
         per_span_us: estimate(each_span_us, each_span_us * 0.09),
         per_request_us: estimate(each_request_us, 12.0),
@@ -517,9 +523,6 @@ fn heap_trends() -> Vec<HeapTrend> {
 }
 
 fn proofs() -> Vec<ProofSummary> {
-    let claim = |claim: &str, expected: &str| {
-        (claim.to_owned(), expected.to_owned(), expected.to_owned(), true)
-    };
     let of_loads = |loads: &[&str], of_vets: u64, requests: u64| {
         let service = |service: &str, count| ServiceSpans {
             service: service.into(),

@@ -1,4 +1,4 @@
-//! What all made-up findings share: rounds, extent, verdicts on headline metrics.
+//! What all made-up findings share: owners, loads, rounds, extent, verdicts on headline metrics.
 
 use crate::analysis::findings::*;
 
@@ -79,7 +79,34 @@ pub fn extent(arms: &[&str], rounds: usize) -> Extent {
     }
 }
 
-/// A caveat.
+/// A caveat in words.
 pub fn caveat(kind: CaveatKind, text: &str) -> Caveat {
-    Caveat { kind, text: text.into() }
+    Caveat::Told { kind, text: text.into() }
+}
+
+/// The owner of that role in a pod.
+pub fn owner(role: Role, pod: &str) -> Owner {
+    Owner { role, pods: Pods::one(pod) }
+}
+
+/// An arrival schedule at this rate.
+pub fn open(rate_per_s: f64) -> Release {
+    let rate = PlannedRate::PerSecond(rate_per_s);
+    Release::Open { rate, poisson: false, max_connections: 1000 }
+}
+
+/// A line of the machine's facts.
+pub fn fact(label: &str, value: &str) -> Fact {
+    Fact::Told(label.into(), value.into())
+}
+
+/// A claim that holds, as the lab words it.
+pub fn claim(claim: &str, seen: &str) -> Claim {
+    let (expected, seen) = (seen.into(), seen.into());
+    crate::analysis::from_lab::claim(&toll_lab::Claim {
+        claim: claim.into(),
+        expected,
+        seen,
+        holds: true,
+    })
 }

@@ -156,7 +156,7 @@ fn every_step_is_folded_in_the_page_and_the_leading_one_in_markdown() {
 fn as_long_as_a_real_run() -> Findings {
     let mut findings = egress_gateway();
     let claims = findings.proofs.iter_mut().flat_map(|proof| &mut proof.claims);
-    claims.for_each(|claim| (claim.1, claim.2) = (claim.1.repeat(20), claim.2.repeat(20)));
+    claims.for_each(|of| (of.expected, of.seen) = (of.expected.repeat(20), of.seen.repeat(20)));
     findings.rounds[9].slices.0 = 58;
     findings.rounds[9].invalid = vec!["2 requests failed: connection reset".into()];
     findings
@@ -173,8 +173,9 @@ fn a_forge_takes_the_markdown_report_of_a_staircase() {
 fn claims_of_the_same_cases_stand_together_and_what_fails_stands_first() {
     let mut findings = egress_gateway();
     let sni = findings.proofs.last_mut().unwrap();
-    let last = sni.claims.iter_mut().find(|c| c.0.starts_with("customers sidecar, inb")).unwrap();
-    last.3 = false;
+    let of_customers = "customers sidecar, inb";
+    let last = sni.claims.iter_mut().find(|of| of.claim.starts_with(of_customers)).unwrap();
+    last.holds = false;
     let report = markdown(&findings);
     let rows: Vec<&str> = report.lines().skip_while(|line| !line.contains("arms proven")).collect();
     let at = |said: &str| rows.iter().position(|row| row.contains(said)).unwrap();

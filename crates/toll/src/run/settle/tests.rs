@@ -157,7 +157,8 @@ fn a_slice_without_one_good_answer_in_a_later_round_costs_its_arm_the_round() {
     let arms = flow.stored().rounds.into_iter().flat_map(|round| round.arms);
     let invalid: Vec<_> = arms.filter(|arm| !arm.file.invalid.is_empty()).collect();
     let [arm] = invalid.as_slice() else { panic!("{invalid:?}") };
-    assert_eq!(arm.file.invalid, ["not one request was answered well: 40 x status 503"]);
+    let why = "not one request was answered well: 40 x status 503";
+    assert_eq!(arm.file.invalid, [why.into()]);
     assert!(arm.slices.is_empty());
 }
 

@@ -1,20 +1,14 @@
 //! Discarded runs, slice by slice: throughput and CPU per request, one line a run in its variant's colour.
 
-use maud::{Markup, html};
-
-use super::frame::{Axis, Chart, WIDTH, columns, path, rows};
 use crate::analysis::findings::{Findings, Settled, SettledRun, SettledSlice};
+use crate::report::drawing::{Chart, Frame, Ink, WIDTH, path};
 use crate::report::figures::{Quantity, Scale};
-use crate::report::html::palette::Palette;
 
-const LEFT: f64 = 54.0;
-const RIGHT: f64 = WIDTH - 14.0;
-const TOP: f64 = 12.0;
-const BOTTOM: f64 = 150.0;
+const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 14.0, top: 12.0, bottom: 150.0 };
 const HEIGHT: f64 = 176.0;
 
 /// A chart of throughput and one of CPU per request, as far as there is something to draw.
-pub(in crate::report::html) fn settled(findings: &Findings, palette: &Palette) -> Markup {
+pub(in crate::report) fn settled(findings: &Findings) -> Vec<Chart> {
     let throughput = Drawing {
         id: "settled-throughput",
         title: "Discarded runs, throughput",
@@ -27,11 +21,7 @@ pub(in crate::report::html) fn settled(findings: &Findings, palette: &Palette) -
         quantity: Quantity::CpuTime,
         value: |slice| slice.cpu_per_request_us,
     };
-    html! {
-        @for drawing in [throughput, cpu] {
-            @if let Some(chart) = drawing.chart(&findings.settled, palette) { (chart) }
-        }
-    }
+    [throughput, cpu].iter().filter_map(|drawing| drawing.chart(&findings.settled)).collect()
 }
 
 /// What is drawn of each slice.
@@ -43,7 +33,7 @@ struct Drawing {
 }
 
 impl Drawing {
-    fn chart(&self, settled: &[Settled], palette: &Palette) -> Option<Markup> {
+    fn chart(&self, settled: &[Settled]) -> Option<Chart> {
         let points = || settled.iter().flat_map(|s| &s.runs).flat_map(|run| self.points(run));
         let highest = points().map(|(_, value)| value).fold(0.0, f64::max);
         let last = points().map(|(at_s, _)| at_s).fold(0.0, f64::max);
@@ -51,45 +41,33 @@ impl Drawing {
             return None;
         }
         let scale = Scale::of(self.quantity, [highest]);
-        let x = Axis::linear(0.0, last, LEFT, RIGHT);
-        let y = Axis::linear(0.0, scale.in_unit(highest) * 1.05, BOTTOM, TOP);
+        let x = FRAME.across(0.0, last);
+        let y = FRAME.up(0.0, scale.in_unit(highest) * 1.05);
         let place = |(at_s, value): (f64, f64)| (x.at(at_s), y.at(scale.in_unit(value)));
-        let chart = Chart {
+        let line = |variant: &str, run: &SettledRun| {
+            let line = path("faint", self.points(run).map(place)).inked(Ink::of(variant));
+            line.titled(format!("{variant}, round {}", run.round))
+        };
+        let mut marks = [FRAME.rows(&y, 4), FRAME.feet(&x, 6)].concat();
+        for Settled { variant, runs, .. } in settled {
+            let drawn = runs.iter().filter(|run| self.points(run).count() > 1);
+            marks.extend(drawn.map(|run| line(variant, run)));
+        }
+        Some(Chart {
             id: self.id.into(),
             title: self.title.into(),
             note: format!("{} by seconds since the run began, one line a run", scale.unit()),
-            describes: settled
-                .iter()
-                .map(|s| self.describes(s, scale))
-                .collect::<Vec<_>>()
-                .join(" "),
+            describes: settled.iter().map(|of| self.describes(of, scale)).collect(),
             height: HEIGHT,
-            marks: html! {
-                (rows(&y, 4, LEFT, RIGHT))
-                (columns(&x, 6, BOTTOM, BOTTOM))
-                @for variant in settled {
-                    @for run in variant.runs.iter().filter(|run| self.points(run).count() > 1) {
-                        path class=(format!("faint {}", palette.variant(&variant.variant))) d=(path(self.points(run).map(place))) {
-                            title { (format!("{}, round {}", variant.variant, run.round)) }
-                        }
-                    }
-                }
-            },
-            legend: settled
-                .iter()
-                .map(|s| (palette.variant(&s.variant), s.variant.clone()))
-                .collect(),
-        };
-        Some(chart.render())
+            marks,
+            legend: settled.iter().map(|of| (Ink::of(&of.variant), of.variant.clone())).collect(),
+        })
     }
 
-    fn points<'a>(&self, run: &'a SettledRun) -> impl Iterator<Item = (f64, f64)> + 'a {
-        let value = self.value;
-        let point = move |slice: &SettledSlice| Some((slice.at_s, value(slice)?));
-        run.slices
-            .iter()
-            .filter_map(point)
-            .filter(|(at_s, value)| at_s.is_finite() && value.is_finite())
+    fn points(&self, run: &SettledRun) -> impl Iterator<Item = (f64, f64)> {
+        let points =
+            run.slices.iter().filter_map(move |slice| Some((slice.at_s, (self.value)(slice)?)));
+        points.filter(|(at_s, value)| at_s.is_finite() && value.is_finite())
     }
 
     fn describes(&self, settled: &Settled, scale: Scale) -> String {

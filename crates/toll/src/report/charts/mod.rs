@@ -1,11 +1,10 @@
-//! Charts as inline SVG. Each takes findings and a palette and gives a figure, or nothing when there is nothing to draw.
+//! Charts of findings, as values. Each gives nothing when there is nothing to draw.
 
 mod by_rate;
 mod cells;
 mod climb;
 mod cpu;
 mod effects;
-mod frame;
 mod heap;
 mod latency;
 mod memory;
