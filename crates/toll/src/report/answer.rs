@@ -3,9 +3,9 @@
 
 use crate::analysis::findings::{Effect, Estimate, Findings, LoadFindings, Metric, Verdict, View};
 
-use super::content::value_of;
 use super::figures::{Quantity, Scale, change, figure};
-use super::sweep::{listed, several};
+use super::sections::content::value_of;
+use super::sections::sweep::{listed, several};
 use super::wording::{
     apart, change_in_words, change_range, difference_scale, ends, interval, measured_scale,
     metric_title, more, outside_zero, plain_share, primary, range,

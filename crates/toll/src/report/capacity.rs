@@ -6,7 +6,7 @@ use crate::analysis::scaling::QUANTITIES;
 
 use super::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::figures::{Scale, verbatim};
-use super::sweep::{listed, off, quantity, several, shown_off};
+use super::sections::sweep::{listed, off, quantity, several, shown_off};
 use super::terminal;
 use super::wording::{ends, interval};
 

@@ -1,5 +1,5 @@
 //! A report as a value: sections of texts, tables and charts. What is in them is composed once
-//! ([`super::compose`]) and drawn by the terminal's, the page's and the forge's renderer.
+//! ([`super::sections`]) and drawn by the terminal's, the page's and the forge's renderer.
 
 use super::drawing::Chart;
 

@@ -9,15 +9,15 @@ use crate::analysis::findings::{
 use super::answer::{answer, compared, effect, leading, place};
 use super::caveats;
 use super::charts;
-use super::content::value_of;
 use super::document::{Cell, Tone};
 use super::drawing::Chart;
 use super::figures::{Quantity, Scale, change, clock, cores, half_width, rounded, signed};
-use super::payers;
-use super::record::{machine_line, rounds_in_words};
-use super::spans;
-use super::staircase::{self, Stairs};
-use super::sweep::{self, Sweep};
+use super::sections::content::value_of;
+use super::sections::payers;
+use super::sections::record::{machine_line, rounds_in_words};
+use super::sections::spans;
+use super::sections::staircase::{self, Stairs};
+use super::sections::sweep::{self, Sweep};
 use super::wording::{
     apart, change_in_words, change_range, difference_scale, ends, measured_scale, outside_zero,
     primary, range, tone,

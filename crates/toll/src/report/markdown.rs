@@ -4,9 +4,9 @@
 
 use crate::analysis::findings::Findings;
 
-use super::compose::{Document, Room};
 use super::document::{Cell, Column, Group, Kind, Piece, Section, Table, Tone, figures, words};
 use super::first::{self, Sheet, with_half};
+use super::sections::{Document, Room};
 
 /// The report as GitHub-flavoured Markdown.
 pub fn markdown(findings: &Findings) -> String {

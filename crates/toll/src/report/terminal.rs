@@ -3,9 +3,9 @@
 
 use crate::analysis::findings::Findings;
 
-use super::compose::{Document, Room};
 use super::document::{Cell, Column, Kind, Piece, Section, Table, Tone, figures, words};
 use super::first::{Change, Head, Row, Screen, Sheet, with_half};
+use super::sections::{Document, Room};
 
 const GAP: usize = 2;
 const INDENT: usize = 2;

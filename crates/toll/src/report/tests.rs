@@ -9,6 +9,7 @@ mod sentences;
 mod staircase;
 mod sweep;
 
+use super::sections::{Document, Room};
 use super::*;
 use crate::analysis::findings::{
     Caveat, CaveatKind, Effect, Estimate, Extent, Metric, Verdict, View,
@@ -586,7 +587,8 @@ fn every_section_is_in_the_page_once_and_in_the_contents() {
 #[test]
 fn every_fold_but_a_dictionary_answers_in_its_summary() {
     for findings in [mesher(), petclinic(), egress_gateway(), ambient_replicas()] {
-        let silent: Vec<String> = compose::sections(&findings, compose::Room::All)
+        let silent: Vec<String> = Document::of(&findings, Room::All)
+            .sections
             .into_iter()
             .filter(|section| section.answer.is_empty())
             .map(|section| section.title)

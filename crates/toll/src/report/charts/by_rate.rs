@@ -4,11 +4,11 @@
 use crate::analysis::findings::{
     Curve, CurveLine, CurvePointAtRate, Estimate, LoadFindings, Metric,
 };
-use crate::report::content::value_of;
 use crate::report::drawing::{
     Axis, Chart, Frame, Mark, Place, WIDTH, arrow, band, circle, columns, group, line, path, text,
 };
 use crate::report::figures::{Quantity, Scale, rounded};
+use crate::report::sections::content::value_of;
 use crate::report::wording::{ends, reach};
 
 const FRAME: Frame = Frame { left: 40.0, right: WIDTH - 92.0, top: 16.0, bottom: 208.0 };

@@ -5,7 +5,7 @@ use crate::report::drawing::{
     Axis, Chart, Ink, Mark, WIDTH, beside, circle, columns, group, line, slug, stacked,
 };
 use crate::report::figures::{Quantity, Scale};
-use crate::report::sweep::{Sweep, cell_name};
+use crate::report::sections::sweep::{Sweep, cell_name};
 use crate::report::wording::{metric_title, reach, with_interval};
 
 const LEFT: f64 = 112.0;

@@ -2,13 +2,13 @@
 //! data plane or the application alone, too.
 
 use crate::analysis::findings::{LoadFindings, Metric, Role, VariantLoad};
-use crate::report::content::value_of;
 use crate::report::drawing::{
     Axis, Chart, Ink, Mark, WIDTH, beside, columns, plain_group, rect, short, slug,
 };
 use crate::report::figures::{Quantity, Scale};
 use crate::report::parts::{self, Part};
-use crate::report::sweep::cell_name;
+use crate::report::sections::content::value_of;
+use crate::report::sections::sweep::cell_name;
 
 /// Names stand left of the bars, sums right of them.
 const LEFT: f64 = 96.0;

@@ -5,7 +5,7 @@ use crate::report::drawing::{
     Axis, Chart, Ink, Mark, WIDTH, beside, circle, columns, group, line, rect, stacked, text,
 };
 use crate::report::figures::Scale;
-use crate::report::staircase::{
+use crate::report::sections::staircase::{
     STATISTICS, Stairs, in_order, response_of, scale_of_response, several_clients,
 };
 use crate::report::wording::{reach, with_interval};

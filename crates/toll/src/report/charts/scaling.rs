@@ -9,7 +9,7 @@ use crate::report::drawing::{
     slug, text,
 };
 use crate::report::figures::{Quantity, Scale, verbatim};
-use crate::report::sweep::{fitted, level, quantity, quantity_title, told_crossings};
+use crate::report::sections::sweep::{fitted, level, quantity, quantity_title, told_crossings};
 use crate::report::wording::{capital, reach, with_interval};
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 104.0, top: 18.0, bottom: 246.0 };

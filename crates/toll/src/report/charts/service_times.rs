@@ -5,7 +5,7 @@ use crate::report::drawing::{
     Axis, Chart, Curve, Frame, Mark, Point, WIDTH, column, group, named_ends, slug,
 };
 use crate::report::figures::{Quantity, Scale, verbatim};
-use crate::report::sweep::Sweep;
+use crate::report::sections::sweep::Sweep;
 use crate::report::wording::{reach, with_interval};
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 104.0, top: 14.0, bottom: 206.0 };

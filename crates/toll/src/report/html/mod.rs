@@ -9,8 +9,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 use crate::analysis::findings::Findings;
 
-use super::compose::{Document, Room};
 use super::document::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
+use super::sections::{Document, Room};
 use palette::Palette;
 
 /// Texts of up to this many letters stay on one line, so that a long neighbour does not squeeze them.

@@ -1,0 +1,146 @@
+//! Composes a report: its first screen and its sections in their order, the same for every study and every way to draw
+//! it. A section has one line that answers for it, so a page can keep it folded. Draws nothing.
+
+mod components;
+pub(super) mod content;
+mod curve;
+pub(super) mod heap;
+mod jvms;
+pub(super) mod payers;
+mod pods;
+mod proof;
+mod published;
+mod rates;
+mod reading;
+pub(super) mod record;
+mod regimes;
+mod settled;
+pub(super) mod spans;
+pub(super) mod staircase;
+pub(super) mod sweep;
+mod tools;
+
+use crate::analysis::findings::{Findings, LoadFindings, View};
+
+use super::charts;
+use super::document::Section;
+use super::drawing::Chart;
+use super::first::Screen;
+use super::wording::is_primary;
+use curve::curve;
+use staircase::Stairs;
+use sweep::Sweep;
+use tools::tools;
+
+/// How much a reader takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// Everything.
+    All,
+    /// What a forge takes of one comment: of a sweep's cells those that lead, and not each claim as seen.
+    Forge,
+}
+
+/// A whole report.
+pub(super) struct Document {
+    pub(super) screen: Screen,
+    pub(super) sections: Vec<Section>,
+}
+
+impl Document {
+    pub(super) fn of(findings: &Findings, room: Room) -> Self {
+        Self { screen: Screen::of(findings), sections: all(findings, room) }
+    }
+}
+
+/// All sections behind the first screen.
+fn all(findings: &Findings, room: Room) -> Vec<Section> {
+    let stairs = Stairs::all(findings);
+    let sweep = Sweep::of(findings);
+    let open = open_loads(findings);
+    let leading = leading(&stairs, sweep.as_ref());
+    let told: Vec<&LoadFindings> = open.iter().map(|i| &findings.loads[*i]).collect();
+    let detailed: Vec<&LoadFindings> =
+        told.iter().copied().filter(|load| !spans::is_point_only(findings, load)).collect();
+    let mut sections: Vec<Section> = Vec::new();
+    sections.extend(content::headline(findings));
+    let of_view = |equal: bool| {
+        let of_view =
+            open.iter().filter(move |i| (findings.loads[**i].view == View::EqualRate) == equal);
+        of_view.map(|i| content::load(findings, *i, vec![]))
+    };
+    sections.extend(of_view(true));
+    sections.extend(curve(findings));
+    sections.extend(staircase::sections(&stairs));
+    sections.extend(sweep.iter().flat_map(sweep::sections));
+    sections.extend(of_view(false));
+    sections.extend(spans::spans(findings));
+    sections.extend(jvms::jvms(findings));
+    sections.extend(heap::heap(findings));
+    if !told.is_empty() {
+        sections.push(components::cpu(findings, &told).showing(cpu_charts(findings)));
+        sections.extend(pods::top(findings, &detailed));
+        sections.push(components::memory(&detailed).showing(memory_charts(findings)));
+    }
+    sections.extend(sweep::cells(findings, &cells(findings, &leading, room), &leading));
+    sections.extend(published(findings, &stairs, sweep.as_ref()));
+    sections.push(proof::proof(findings));
+    sections.extend((room == Room::All && !stairs.is_empty()).then(|| proof::claims(findings)));
+    sections.extend(tools(findings, room));
+    sections.push(content::caveats(findings));
+    sections.extend(settled::settled(findings));
+    sections.push(record::rounds(findings, room));
+    sections.push(record::machine(findings));
+    sections.push(reading::reading(findings));
+    sections
+}
+
+/// Loads that are no cell of a sweep; those that only serve a line through the spans come last.
+fn open_loads(findings: &Findings) -> Vec<usize> {
+    let order = spans::in_order(findings).into_iter();
+    order.filter(|i| findings.loads[*i].cell.is_none()).collect()
+}
+
+/// The cells that stand for a staircase, or for a sweep.
+fn leading<'a>(stairs: &[Stairs<'a>], sweep: Option<&Sweep<'a>>) -> Vec<&'a LoadFindings> {
+    match (staircase::nearest(stairs), sweep) {
+        (nearest, Some(sweep)) if nearest.is_empty() => sweep.largest(),
+        (nearest, _) => nearest,
+    }
+}
+
+/// The cells that are told one by one.
+fn cells<'a>(
+    findings: &'a Findings,
+    leading: &[&LoadFindings],
+    room: Room,
+) -> Vec<&'a LoadFindings> {
+    let is_told = |load: &&LoadFindings| {
+        let leads = leading.iter().any(|of| std::ptr::eq(*of, *load));
+        load.cell.is_some() && (room == Room::All || leads)
+    };
+    findings.loads.iter().filter(is_told).collect()
+}
+
+/// But that of the first screen.
+fn cpu_charts(findings: &Findings) -> Vec<Chart> {
+    let loads = findings.loads.iter().filter(|load| load.cell.is_none());
+    loads.filter(|load| !is_primary(findings, load)).filter_map(charts::cpu).collect()
+}
+
+fn memory_charts(findings: &Findings) -> Vec<Chart> {
+    let loads = findings.loads.iter().filter(|load| load.cell.is_none());
+    loads.filter(|load| !spans::is_point_only(findings, load)).flat_map(charts::memory).collect()
+}
+
+fn published(
+    findings: &Findings,
+    stairs: &[Stairs<'_>],
+    sweep: Option<&Sweep<'_>>,
+) -> Option<Section> {
+    match sweep {
+        _ if !stairs.is_empty() => staircase::published(stairs, findings),
+        Some(sweep) => sweep::published(sweep),
+        None => published::published(findings),
+    }
+}
