@@ -116,15 +116,14 @@ fn contents(database: &study::Database, chosen: Chosen) -> Program {
 
 fn service(name: &str, service: &study::Service, chosen: Chosen) -> Service {
     // A database is asked after all calls.
-    let database = service.postgres.iter().map(|queries| &queries.database);
-    let database = database.chain(&service.database);
+    let database = service.program.database();
     Service {
         external: None,
         name: name.into(),
         group: service.group.to_string(),
         replicas: service.replicas as usize,
         port: service.port,
-        program: program(service, chosen),
+        program: program(&service.program, chosen),
         calls: service.calls.iter().chain(database).map(ToString::to_string).collect(),
         metrics: service.metrics.as_ref().map(|endpoint| Metrics {
             port: endpoint.port,
@@ -143,40 +142,38 @@ fn series(service: &study::Service) -> Vec<String> {
     }
 }
 
-fn program(service: &study::Service, chosen: Chosen) -> Program {
-    match service.program() {
-        study::Program::Command(command) => Program::Command(command.to_vec()),
-        study::Program::Nginx(nginx) => Program::Nginx(Nginx { bytes: nginx.bytes as usize }),
-        study::Program::Airline { part, work, connections } => Program::Airline(Airline {
-            part: match part {
-                study::Airline::Web => AirlinePart::Web,
-                study::Airline::Flights => AirlinePart::Flights,
-                study::Airline::Bookings => AirlinePart::Bookings,
-                study::Airline::Customers => AirlinePart::Customers,
-            },
-            work: work.cpu.get(),
-            connections,
+fn program(program: &study::Program, chosen: Chosen) -> Program {
+    match program {
+        study::Program::BuiltIn(service) => Program::BuiltIn(BuiltIn {
+            runtime: chosen.runtime.unwrap_or(written_in(service.runtime)),
+            work: service.work.cpu.get(),
+            reply_bytes: service.reply.bytes as usize,
+            status: service.reply.status,
+            relay: service.reply.relay,
+            queries: service.postgres.as_ref().map(queries),
+            stall: service.stall.map(|s| Stall { every: s.every.get(), lasting: s.lasting.get() }),
+            planted: Planted::default(),
         }),
-        study::Program::Petclinic { part, heap_mib } => Program::Petclinic(Petclinic {
-            part: match part {
-                study::Petclinic::Gateway => PetclinicPart::Gateway,
-                study::Petclinic::Vets => PetclinicPart::Vets,
+        study::Program::Command(command) => Program::Command(command.clone()),
+        study::Program::Nginx(nginx) => Program::Nginx(Nginx { bytes: nginx.bytes as usize }),
+        study::Program::Petclinic(petclinic) => Program::Petclinic(Petclinic {
+            part: match petclinic.part {
+                study::PetclinicPart::Gateway => PetclinicPart::Gateway,
+                study::PetclinicPart::Vets => PetclinicPart::Vets,
             },
-            heap_mib,
+            heap_mib: petclinic.heap_mib,
             compilers: chosen.compilers,
         }),
-        study::Program::BuiltIn { runtime, work, reply, queries: asked, stall } => {
-            Program::BuiltIn(BuiltIn {
-                runtime: chosen.runtime.unwrap_or(written_in(runtime)),
-                work: work.cpu.get(),
-                reply_bytes: reply.bytes as usize,
-                status: reply.status,
-                relay: reply.relay,
-                queries: asked.map(queries),
-                stall: stall.map(|s| Stall { every: s.every.get(), lasting: s.lasting.get() }),
-                planted: Planted::default(),
-            })
-        }
+        study::Program::Airline(airline) => Program::Airline(Airline {
+            part: match airline.part() {
+                study::AirlinePart::Web => AirlinePart::Web,
+                study::AirlinePart::Flights => AirlinePart::Flights,
+                study::AirlinePart::Bookings => AirlinePart::Bookings,
+                study::AirlinePart::Customers => AirlinePart::Customers,
+            },
+            work: airline.work().cpu.get(),
+            connections: airline.connections(),
+        }),
     }
 }
 

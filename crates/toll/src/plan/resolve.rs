@@ -118,7 +118,7 @@ impl PlanError {
                 "leave --database out, or try it with `toll run egress-gateway`".into()
             }
             Self::NoJvm { .. } => {
-                "use --runtime spring, or give a service `runtime: spring`, `petclinic` or a `command`"
+                "use --runtime spring, or make a service's program `{built_in: {runtime: spring}}`, a `petclinic` or a `command`"
                     .into()
             }
             Self::StallOnSpring { .. } => {

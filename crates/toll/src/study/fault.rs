@@ -6,7 +6,6 @@ use std::fmt;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
-use super::model::Airline;
 use super::tree::Span;
 
 /// All that is wrong with one study file, in the order of its lines.
@@ -82,8 +81,12 @@ pub(super) enum Problem {
     DuplicateKey { key: String },
     #[error("unknown key `{key}`")]
     UnknownKey { key: String, allowed: Vec<String> },
+    #[error("{program} has no key `{key}`")]
+    UnknownKeyOfProgram { program: String, key: String, allowed: Vec<String> },
     #[error("`{written}` is of an older kind of study file")]
     Retired { written: String, instead: &'static str },
+    #[error("a service has {} in its `program`, not beside it", listed(.keys))]
+    BesideProgram { keys: Vec<String>, program: String },
     #[error("the key `{key}` is missing")]
     MissingKey { key: String, example: String },
     #[error("one of the keys {} must be there", listed(.keys))]
@@ -114,26 +117,16 @@ pub(super) enum Problem {
     SamePort { port: u16, one: String, other: String },
     #[error("{one} and {other} would have pods of one name")]
     SameName { one: String, other: String },
-    #[error("`{key}` is for the built-in service, but `{service}` is a program of your own")]
-    BuiltInOnly { key: &'static str, service: String },
-    #[error("`{key}` is not for a part of the Petclinic, and `{service}` is one")]
-    NotOfPetclinic { key: &'static str, service: String },
-    #[error("`heap_mib` is for a part of the Petclinic, and `{service}` is none")]
-    HeapOfNoPetclinic { service: String },
-    #[error(
-        "`{service}` is the Petclinic's gateway and hands all requests to one service, not to {calls}"
-    )]
-    GatewayCalls { service: String, calls: usize },
-    #[error("`{service}` is the Petclinic's vets, which call nothing")]
-    VetsCall { service: String },
     #[error("`{service}` has no `metrics` whose series these could be")]
     SeriesOfNoMetrics { service: String },
     #[error(
         "{taken} is the {what} of the collector, which every variant has when one has a `java_agent`"
     )]
     CollectorHas { what: &'static str, taken: String },
-    #[error("`{key}` is not for nginx, and `{service}` is one")]
-    NotOfNginx { key: &'static str, service: String },
+    #[error("`{service}` is {rule}")]
+    OtherCalls { service: String, rule: String, example: Vec<String> },
+    #[error("`{service}` is nginx, which has no metrics that could be read")]
+    MetricsOfNginx { service: String },
     #[error("`{service}` is nginx with one page and has no answer to a POST")]
     PostToNginx { service: String },
     #[error("a variant has one of {}: what each costs could not be told apart", listed(.keys))]
@@ -168,14 +161,6 @@ pub(super) enum Problem {
     EntryReplicas { service: String, replicas: u32 },
     #[error("no service queries the database `{database}`")]
     UnaskedDatabase { database: String, of_airline: bool },
-    #[error("`{key}` is not for a part of the airline, and `{service}` is one")]
-    NotOfAirline { key: &'static str, service: String },
-    #[error("`{key}` is for a part of the airline, and `{service}` is none")]
-    AirlineOnly { key: &'static str, service: String },
-    #[error("`{service}` is the airline's {} and calls {}", .part.name(), called(*.part))]
-    AirlineCalls { service: String, part: Airline, known: Vec<String> },
-    #[error("`{service}` is the airline's web, which has no database")]
-    DatabaseOfWeb { service: String, key: &'static str },
     #[error(
         "`{one}` has its part of the airline in `{database}`, and `{other}` in another database"
     )]
@@ -324,8 +309,11 @@ impl Problem {
             Self::SecondDocument => "give each study a file of its own".into(),
             Self::KeyIsNotText => "write `key: value`".into(),
             Self::DuplicateKey { .. } => "keep one of the two".into(),
-            Self::UnknownKey { key, allowed } => choice_help(key, allowed, "allowed here"),
+            Self::UnknownKey { key, allowed } | Self::UnknownKeyOfProgram { key, allowed, .. } => {
+                choice_help(key, allowed, "allowed here")
+            }
             Self::Retired { instead, .. } => (*instead).into(),
+            Self::BesideProgram { program, .. } => format!("write `program: {program}`"),
             Self::MissingKey { key, example } => format!("add it, for example `{key}: {example}`"),
             Self::MissingOneOf { .. } => "add one of them".into(),
             Self::MoreThanOneOf { .. } => "keep one of them".into(),
@@ -344,18 +332,15 @@ impl Problem {
             Self::SamePort { .. } => {
                 "give each its own: on one machine they may share one address".into()
             }
-            Self::BuiltInOnly { key, .. } => format!("remove `{key}`, or remove `command`"),
-            Self::NotOfPetclinic { key, .. } => format!("remove `{key}`, or remove `petclinic`"),
-            Self::HeapOfNoPetclinic { .. } => {
-                "remove it; a program of your own says in its `command` how large its heap is".into()
-            }
-            Self::GatewayCalls { .. } => "name that service, for example `calls: [vets]`".into(),
-            Self::VetsCall { .. } => "remove `calls`: their database is in their own process".into(),
             Self::SeriesOfNoMetrics { .. } => {
                 "say where they are, for example `metrics: http://localhost:9404/metrics`".into()
             }
             Self::CollectorHas { what, .. } => format!("give the service another {what}"),
-            Self::NotOfNginx { key, .. } => format!("remove `{key}`, or remove `nginx`"),
+            Self::OtherCalls { example, .. } if example.is_empty() => "remove `calls`".into(),
+            Self::OtherCalls { example, .. } => {
+                format!("write what it calls, for example `calls: [{}]`", example.join(", "))
+            }
+            Self::MetricsOfNginx { .. } => "remove `metrics`".into(),
             Self::PostToNginx { .. } => "write `method: GET`".into(),
             Self::SeveralDataPlanes { .. } => "make a variant of each".into(),
             Self::NameOfTheMesh { .. } => {
@@ -388,10 +373,10 @@ impl Problem {
                     .into()
             }
             Self::CallsDatabase { database, of_airline: true } => {
-                format!("name it in a part of the airline: `database: {database}`")
+                format!("name it in the `program` of a part of the airline: `database: {database}`")
             }
             Self::CallsDatabase { database, of_airline: false } => {
-                format!("query it from a service: `postgres: {{database: {database}, read: ...}}`")
+                format!("query it from a built-in service: `postgres: {{database: {database}, read: ...}}`")
             }
             Self::EntryReplicas { service, .. } => {
                 format!("put a gateway before it: `gateways: {{ingress: {{port: 8080, to: {service}}}}}`, `entry: ingress`")
@@ -400,22 +385,11 @@ impl Problem {
                 "name in `calls` whose answer it hands on, or remove `relay`".into()
             }
             Self::UnaskedDatabase { database, of_airline: true } => {
-                format!("name it in a part of the airline, `database: {database}`, or remove it")
+                format!("name it in the `program` of a part of the airline, `database: {database}`, or remove it")
             }
             Self::UnaskedDatabase { database, of_airline: false } => format!(
-                "query it from a service, `postgres: {{database: {database}, read: ...}}`, or remove it"
+                "query it from a built-in service, `postgres: {{database: {database}, read: ...}}`, or remove it"
             ),
-            Self::NotOfAirline { key, .. } => format!("remove `{key}`, or remove `airline`"),
-            Self::AirlineOnly { .. } => {
-                "remove it, or say which part it is, for example `airline: flights`".into()
-            }
-            Self::AirlineCalls { known, .. } if known.is_empty() => "remove `calls`".into(),
-            Self::AirlineCalls { known, .. } => {
-                format!("name them, for example `calls: [{}]`", known.join(", "))
-            }
-            Self::DatabaseOfWeb { key, .. } => {
-                format!("remove `{key}`: the parts that it calls have a database")
-            }
             Self::AirlineInTwo { database, .. } => format!(
                 "write `database: {database}`: bookings and seats are counted in one database"
             ),
@@ -501,15 +475,6 @@ const BOOKING: &str = r#"{"key": "{{counter}}-{{random}}", "customer": {{random.
 /// `port` -> "`port`"; several are joined by commas.
 fn listed(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}
-
-/// What a part of the airline calls, in words.
-fn called(part: Airline) -> String {
-    let parts: Vec<&str> = part.calls().iter().map(|part| part.name()).collect();
-    match parts.as_slice() {
-        [] => "nothing".into(),
-        [first @ .., last] => format!("one service each that is {} and {last}", first.join(", ")),
-    }
 }
 
 fn choice_help(written: &str, choices: &[String], what: &str) -> String {

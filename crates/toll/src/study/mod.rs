@@ -16,10 +16,10 @@ mod tree;
 
 pub use fault::{StudyErrors, Warning, nearest};
 pub use model::{
-    Airline, Ambient, App, Arrivals, Combination, Curve, Database, Derived, Egress, EgressGateway,
-    Gateway, Inventory, JavaAgent, Length, Load, LoadModel, Method, Metric, Mtls, NodeProxy,
-    Petclinic, Profile, Program, Queries, Reference, Request, Runtime, Server, Service, Settle,
-    Sidecar, Study, Variant, Vus, Weighted,
+    AirlinePart, Ambient, App, Arrivals, Combination, Curve, Database, Derived, Egress,
+    EgressGateway, Gateway, Inventory, JavaAgent, Length, Load, LoadModel, Method, Metric, Mtls,
+    NodeProxy, PetclinicPart, Profile, Program, Queries, Reference, Request, Runtime, Server,
+    Service, Settle, Sidecar, Study, Variant, Vus, Weighted,
 };
 pub use quantity::{Name, Rate, Setting, Share, TimeSpan};
 pub use schema::schema;
@@ -76,6 +76,7 @@ fn read_into(
 ) -> Option<(Study, Vec<Warning>)> {
     let mut root = tree::grow(text, faults).map_err(|fault| faults.push(fault)).ok()?;
     environment::fill_in(&mut root, env);
+    retired::move_programs(&mut root, faults);
     let mended = shape::check(&root, &schema(), faults);
     let study = typed(&mended, faults)?;
     let nonsense = sense::check(&study).into_iter();

@@ -16,8 +16,8 @@ mod reference;
 mod sweep;
 
 pub use app::{
-    Airline, App, Database, Gateway, Inventory, Petclinic, Program, Queries, Runtime, Server,
-    Service,
+    Airline, AirlinePart, App, BuiltIn, Database, Gateway, Inventory, Petclinic, PetclinicPart,
+    Program, Queries, Runtime, Server, Service,
 };
 pub use reference::{Derived, Figures, Recomputed, Reference};
 pub use sweep::{Combination, Matrix};
@@ -601,8 +601,9 @@ impl Study {
         }
         self.cycles = changes.cycles.unwrap_or(self.cycles);
         self.settle = changes.settle.unwrap_or(self.settle);
-        for service in self.app.services.values_mut().filter(|service| service.takes_work()) {
-            service.work = changes.work.or(service.work);
+        if let Some(work) = changes.work {
+            let programs = self.app.services.values_mut().map(|service| &mut service.program);
+            programs.filter_map(app::Program::work_mut).for_each(|written| *written = work);
         }
         self.idle = changes.idle.unwrap_or(self.idle);
         for (name, load) in &mut self.loads {

@@ -77,6 +77,15 @@ fn at_key(problem: Problem, at: Pointer) -> Nonsense {
     Nonsense { problem, at: Place::Key(at), also: Vec::new() }
 }
 
+fn service_at(name: &Name, key: &str) -> Pointer {
+    Pointer::to(&["app", "services", name.as_str(), key])
+}
+
+/// A key of a service's program.
+fn program_at(name: &Name, program: &str, key: &str) -> Pointer {
+    service_at(name, "program").child(program).child(key)
+}
+
 impl Nonsense {
     /// Follows from a further place, which needs no words of its own.
     fn from(self, place: &[&str]) -> Self {

@@ -62,6 +62,14 @@ impl Pointer {
         Self(steps)
     }
 
+    /// The last step, if it is from there.
+    pub(super) fn step_below(&self, parent: &str) -> Option<&str> {
+        match self.0.as_slice() {
+            [.., last, step] if last == parent => Some(step),
+            _ => None,
+        }
+    }
+
     /// Whether the other way begins with this one.
     pub(super) fn leads_to(&self, other: &Self) -> bool {
         other.0.starts_with(&self.0)
@@ -81,6 +89,31 @@ impl Node {
         parent.entry(last).map(|entry| entry.key_span.clone())
     }
 
+    /// What it holds, without its places.
+    pub(super) fn plain(&self) -> Value {
+        match &self.content {
+            Content::Scalar(value) => value.clone(),
+            Content::List(items) => items.iter().map(Self::plain).collect(),
+            Content::Mapping(entries) => {
+                entries.iter().map(|entry| (entry.key.clone(), entry.node.plain())).collect()
+            }
+        }
+    }
+
+    /// The value of the key, if this is a mapping that has it.
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        let entry = self.entries_mut().iter_mut().find(|entry| entry.key == key);
+        entry.map(|entry| &mut entry.node)
+    }
+
+    /// Keys and values of a mapping; none of anything else.
+    pub(super) fn entries_mut(&mut self) -> &mut [Entry] {
+        match &mut self.content {
+            Content::Mapping(entries) => entries,
+            _ => &mut [],
+        }
+    }
+
     fn child(&self, step: &str) -> Option<&Node> {
         match &self.content {
             Content::List(items) => items.get(step.parse::<usize>().ok()?),
@@ -94,6 +127,29 @@ impl Node {
             _ => None,
         }
     }
+}
+
+/// The value as one line of YAML.
+pub(super) fn as_yaml(value: &Value) -> String {
+    let joined = |parts: Vec<String>| parts.join(", ");
+    match value {
+        Value::String(text) if is_plain(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", joined(items.iter().map(as_yaml).collect())),
+        Value::Object(entries) => {
+            let entry = |(key, value): (&String, &Value)| format!("{key}: {}", as_yaml(value));
+            format!("{{{}}}", joined(entries.iter().map(entry).collect()))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Whether a text stays what it is where no quotes are around it, also between brackets.
+fn is_plain(text: &str) -> bool {
+    let starts = |first: char| first.is_ascii_alphanumeric() || "/.".contains(first);
+    let ends = !text.ends_with([' ', ':']);
+    let inside = !text.contains(['\n', ',', '[', ']', '{', '}']);
+    let inside = inside && !text.contains(": ") && !text.contains(" #");
+    text.starts_with(starts) && ends && inside && scalar(text, ScalarStyle::Plain).is_string()
 }
 
 /// Reads the text's one document.

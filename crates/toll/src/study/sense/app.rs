@@ -2,9 +2,11 @@
 
 use indexmap::IndexMap;
 
-use super::{Nonsense, Place, at_key, at_value, unknown};
+use super::{Nonsense, Place, airline, at_key, at_value, program_at, service_at, unknown};
 use crate::study::fault::Problem;
-use crate::study::model::{App, Database, Petclinic, Program, Queries, Service};
+use crate::study::model::{
+    App, BuiltIn, Database, Petclinic, PetclinicPart, Program, Queries, Service,
+};
 use crate::study::quantity::Name;
 use crate::study::tree::Pointer;
 
@@ -16,12 +18,15 @@ pub(super) fn check(app: &App) -> Vec<Nonsense> {
     found.extend(replicated_entry(app));
     found.extend(unknown_services(app));
     found.extend(circles(services));
-    found.extend(services.iter().flat_map(|(name, service)| built_in_only(name, service)));
-    found.extend(services.iter().filter_map(|(name, service)| heap_of_none(name, service)));
-    found.extend(services.iter().filter_map(|(name, service)| calls_of_petclinic(name, service)));
-    found.extend(services.iter().filter_map(|(name, service)| series_of_none(name, service)));
-    found.extend(services.iter().filter_map(|(name, service)| endless_stall(name, service)));
-    found.extend(services.iter().filter_map(|(name, service)| nothing_to_relay(name, service)));
+    for (name, service) in services {
+        found.extend(other_calls(app, name, service));
+        found.extend(metrics_of_nginx(name, service));
+        found.extend(series_of_none(name, service));
+        if let Program::BuiltIn(built_in) = &service.program {
+            found.extend(endless_stall(name, built_in));
+            found.extend(nothing_to_relay(name, service, built_in));
+        }
+    }
     found.extend(queries(app).filter_map(|(name, queries)| unknown_database(app, name, queries)));
     found.extend(queries(app).filter_map(|(name, queries)| uncounted_writes(app, name, queries)));
     found.extend(unasked_databases(app));
@@ -121,7 +126,7 @@ fn listeners(app: &App) -> Vec<Listener<'_>> {
     let metrics = app.services.iter().filter_map(|(name, service)| {
         let port = service.metrics.as_ref()?.port;
         // Most programs tell of themselves where they listen; the Petclinic's parts do not.
-        if port == service.port && service.petclinic.is_none() {
+        if port == service.port && !matches!(service.program, Program::Petclinic(_)) {
             return None;
         }
         Some(Listener { name, port, at: service_at(name, "metrics") })
@@ -132,10 +137,6 @@ fn listeners(app: &App) -> Vec<Listener<'_>> {
 /// All ports of the application, and where they are written.
 pub(super) fn ports(app: &App) -> Vec<(u16, Pointer)> {
     listeners(app).into_iter().map(|listener| (listener.port, listener.at)).collect()
-}
-
-fn service_at(name: &Name, key: &str) -> Pointer {
-    Pointer::to(&["app", "services", name.as_str(), key])
 }
 
 fn unknown_entry(app: &App) -> Option<Nonsense> {
@@ -227,59 +228,49 @@ fn circle(way: &[Call]) -> Nonsense {
     }
 }
 
-/// What only the built-in service does, and what another program excludes besides.
-fn built_in_only(name: &Name, service: &Service) -> Vec<Nonsense> {
-    if service.is_built_in() {
-        return Vec::new();
-    }
-    let (petclinic, nginx) = (service.petclinic.is_some(), service.nginx.is_some());
-    let airline = service.airline.is_some();
-    let keys = [
-        ("command", (petclinic || nginx || airline) && service.command.is_some()),
-        ("petclinic", nginx && petclinic),
-        ("airline", (nginx || petclinic) && airline),
-        ("calls", nginx && !service.calls.is_empty()),
-        ("metrics", nginx && service.metrics.is_some()),
-        ("runtime", service.runtime.is_some()),
-        ("work", service.work.is_some() && !service.takes_work()),
-        ("reply", service.reply.is_some()),
-        ("postgres", service.postgres.is_some()),
-        ("stall", service.stall.is_some()),
-    ];
-    let problem = |key| match service.program() {
-        Program::Nginx(_) => Problem::NotOfNginx { key, service: name.to_string() },
-        Program::Petclinic { .. } => Problem::NotOfPetclinic { key, service: name.to_string() },
-        Program::Airline { .. } => Problem::NotOfAirline { key, service: name.to_string() },
-        _ => Problem::BuiltInOnly { key, service: name.to_string() },
-    };
-    let written = keys.into_iter().filter(|(_, written)| *written);
-    written.map(|(key, _)| at_key(problem(key), service_at(name, key))).collect()
+/// What a program calls, where that is its own affair.
+pub(super) struct OwnCalls {
+    /// Whether the service calls just that.
+    pub fit: bool,
+    /// The program and what it calls, in words.
+    pub rule: String,
+    /// Services that it could call; none when it calls nothing.
+    pub example: Vec<String>,
 }
 
-fn heap_of_none(name: &Name, service: &Service) -> Option<Nonsense> {
-    let surplus = service.heap_mib.is_some() && service.petclinic.is_none();
-    let problem = Problem::HeapOfNoPetclinic { service: name.to_string() };
-    surplus.then(|| {
-        let found = at_key(problem, service_at(name, "heap_mib"));
-        found.because_of(service_at(name, "petclinic"))
-    })
+/// The built-in service and the user's own program call what the study says; others do not.
+fn other_calls(app: &App, name: &Name, service: &Service) -> Option<Nonsense> {
+    let nothing = |program: &str| OwnCalls {
+        fit: service.calls.is_empty(),
+        rule: format!("{program} and calls nothing"),
+        example: vec![],
+    };
+    let own = match &service.program {
+        Program::BuiltIn(_) | Program::Command(_) => return None,
+        Program::Nginx(_) => nothing("nginx"),
+        Program::Petclinic(Petclinic { part: PetclinicPart::Vets, .. }) => {
+            nothing("the Petclinic's vets")
+        }
+        Program::Petclinic(Petclinic { part: PetclinicPart::Gateway, .. }) => OwnCalls {
+            fit: service.calls.len() == 1,
+            rule: "the Petclinic's gateway and calls one service".into(),
+            example: vec!["vets".into()],
+        },
+        Program::Airline(airline) => airline::own_calls(app, airline.part(), &service.calls)?,
+    };
+    let OwnCalls { fit, rule, example } = own;
+    let at = service_at(name, if service.calls.is_empty() { "program" } else { "calls" });
+    let problem = || Problem::OtherCalls { service: name.to_string(), rule, example };
+    let found = (!fit).then(|| at_value(problem(), at))?.because_of(service_at(name, "calls"));
+    let found = found.because_of(program_at(name, "petclinic", "part"));
+    let parts = [name].into_iter().chain(&service.calls);
+    Some(parts.fold(found, |found, part| found.because_of(program_at(part, "airline", "part"))))
 }
 
-/// The gateway hands on to one service, the vets have their database in their own process.
-fn calls_of_petclinic(name: &Name, service: &Service) -> Option<Nonsense> {
-    let (service_name, calls) = (name.to_string(), service.calls.len());
-    let part = service.petclinic.filter(|_| service.nginx.is_none())?;
-    let found = match part {
-        Petclinic::Gateway if calls != 1 => {
-            let problem = Problem::GatewayCalls { service: service_name, calls };
-            at_value(problem, service_at(name, "petclinic")).because_of(service_at(name, "calls"))
-        }
-        Petclinic::Vets if calls > 0 => {
-            at_value(Problem::VetsCall { service: service_name }, service_at(name, "calls"))
-        }
-        Petclinic::Gateway | Petclinic::Vets => return None,
-    };
-    Some(found.because_of(service_at(name, "petclinic")))
+fn metrics_of_nginx(name: &Name, service: &Service) -> Option<Nonsense> {
+    let has = service.metrics.is_some() && matches!(service.program, Program::Nginx(_));
+    let problem = Problem::MetricsOfNginx { service: name.to_string() };
+    has.then(|| at_key(problem, service_at(name, "metrics")))
 }
 
 fn series_of_none(name: &Name, service: &Service) -> Option<Nonsense> {
@@ -290,9 +281,9 @@ fn series_of_none(name: &Name, service: &Service) -> Option<Nonsense> {
     })
 }
 
-fn endless_stall(name: &Name, service: &Service) -> Option<Nonsense> {
+fn endless_stall(name: &Name, service: &BuiltIn) -> Option<Nonsense> {
     let stall = service.stall.filter(|stall| stall.lasting >= stall.every)?;
-    let at = service_at(name, "stall");
+    let at = program_at(name, "built_in", "stall");
     let (lasting, every) = (stall.lasting.to_string(), stall.every.to_string());
     Some(Nonsense {
         problem: Problem::StallFillsPeriod { lasting, every },
@@ -301,23 +292,22 @@ fn endless_stall(name: &Name, service: &Service) -> Option<Nonsense> {
     })
 }
 
-fn nothing_to_relay(name: &Name, service: &Service) -> Option<Nonsense> {
-    let relays = service.reply.is_some_and(|reply| reply.relay) && service.calls.is_empty();
+fn nothing_to_relay(name: &Name, service: &Service, built_in: &BuiltIn) -> Option<Nonsense> {
     let problem = Problem::NothingToRelay { service: name.to_string() };
-    relays.then(|| {
-        let at = at_value(problem, service_at(name, "reply").child("relay"));
-        at.from(&["app", "services", name.as_str(), "calls"])
+    (built_in.reply.relay && service.calls.is_empty()).then(|| {
+        let at = program_at(name, "built_in", "reply").child("relay");
+        at_value(problem, at).because_of(service_at(name, "calls"))
     })
 }
 
 /// The services that query, and what.
 fn queries(app: &App) -> impl Iterator<Item = (&Name, &Queries)> {
-    app.services.iter().filter_map(|(name, service)| Some((name, service.postgres.as_ref()?)))
+    app.services.iter().filter_map(|(name, service)| Some((name, service.program.queries()?)))
 }
 
 fn unknown_database(app: &App, name: &Name, queries: &Queries) -> Option<Nonsense> {
     let problem = unknown("database", &queries.database, app.databases.keys())?;
-    let at = service_at(name, "postgres").child("database");
+    let at = program_at(name, "built_in", "postgres").child("database");
     Some(at_value(problem, at).from(&["app", "databases"]))
 }
 
@@ -331,7 +321,7 @@ fn uncounted_writes(app: &App, name: &Name, queries: &Queries) -> Option<Nonsens
     Some(
         Nonsense {
             problem: Problem::UncountedWrites { database: database.into() },
-            at: Place::Value(service_at(name, "postgres").child("write")),
+            at: Place::Value(program_at(name, "built_in", "postgres").child("write")),
             also: vec![(Place::Key(Pointer::to(&place)), Some("`written` is missing here"))],
         }
         .from(&["app", "databases", database, "written"]),
@@ -340,9 +330,8 @@ fn uncounted_writes(app: &App, name: &Name, queries: &Queries) -> Option<Nonsens
 
 /// Databases that no service queries; when a query names none that there is, one of them may be meant.
 fn unasked_databases(app: &App) -> Vec<Nonsense> {
-    let of_airline = app.services.values().filter_map(|service| service.database.as_ref());
-    let asked: Vec<&Name> =
-        queries(app).map(|(_, queries)| &queries.database).chain(of_airline).collect();
+    let asked = app.services.values().filter_map(|service| service.program.database());
+    let asked: Vec<&Name> = asked.collect();
     if asked.iter().any(|name| !app.databases.contains_key(*name)) {
         return Vec::new();
     }
@@ -351,10 +340,10 @@ fn unasked_databases(app: &App) -> Vec<Nonsense> {
         let problem = Problem::UnaskedDatabase { database: name.to_string(), of_airline };
         let found = at_key(problem, Pointer::to(&["app", "databases", name.as_str()]));
         // A slip in any service may be the query that is missing.
-        let keys = app
-            .services
-            .keys()
-            .flat_map(|service| ["postgres", "database"].map(|key| service_at(service, key)));
+        let keys = app.services.keys().flat_map(|service| {
+            [("built_in", "postgres"), ("airline", "database")]
+                .map(|(program, key)| program_at(service, program, key))
+        });
         keys.fold(found, Nonsense::because_of)
     };
     app.databases.iter().filter(|(name, _)| !asked.contains(name)).map(unasked).collect()

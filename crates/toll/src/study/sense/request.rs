@@ -1,8 +1,9 @@
 //! Whether what a load asks can be answered, and its answers checked.
 
-use super::{Nonsense, Place, airline, at_key, at_value, booking};
+use super::{Nonsense, Place, airline, at_key, at_value, booking, program_at};
 use crate::study::fault::Problem;
-use crate::study::model::{Load, Method, Request, Study};
+use crate::study::model::{Load, Method, Program, Request, Service, Study};
+use crate::study::quantity::Name;
 use crate::study::tree::Pointer;
 
 /// All that does not fit in what the loads ask.
@@ -80,27 +81,28 @@ fn read_only_services(study: &Study, request: &Request, at: &Pointer) -> Vec<Non
         return Vec::new();
     }
     let read_only = study.app.reached().into_iter().filter(|(_, service)| {
-        service.postgres.as_ref().is_some_and(|queries| queries.write.is_none())
+        service.program.queries().is_some_and(|queries| queries.write.is_none())
     });
-    let found = |name: &str| {
-        let place = Pointer::to(&["app", "services", name, "postgres"]);
+    let found = |name: &Name| {
+        let place = program_at(name, "built_in", "postgres");
         let found = Nonsense {
-            problem: Problem::PostToReadOnly { service: name.into() },
+            problem: Problem::PostToReadOnly { service: name.to_string() },
             at: Place::Value(at.child("method")),
             also: vec![(Place::Key(place.clone()), Some("`write` is missing here"))],
         };
         found.from(&["app", "entry"]).because_of(place.child("write"))
     };
-    read_only.map(|(name, _)| found(name.as_str())).collect()
+    read_only.map(|(name, _)| found(name)).collect()
 }
 
 /// A page that is read, and nothing that takes what is posted.
 fn post_to_nginx(study: &Study, request: &Request, at: &Pointer) -> Option<Nonsense> {
     let reached = study.app.reached();
-    let (name, _) = reached.into_iter().find(|(_, service)| service.nginx.is_some())?;
+    let is_nginx = |service: &Service| matches!(service.program, Program::Nginx(_));
+    let (name, _) = reached.into_iter().find(|(_, service)| is_nginx(service))?;
     let problem = Problem::PostToNginx { service: name.to_string() };
     (request.method == Method::Post).then(|| {
         let found = at_value(problem, at.child("method")).from(&["app", "entry"]);
-        found.from(&["app", "services", name.as_str(), "nginx"])
+        found.because_of(program_at(name, "nginx", "bytes"))
     })
 }
