@@ -82,9 +82,9 @@ fn gateway(name: &str, gateway: &study::Gateway) -> Service {
 }
 
 fn database(name: &str, database: &study::Database, chosen: Chosen) -> Service {
-    let external = database.external.as_ref();
+    let external = database.airline().map(|airline| External { host: airline.host.clone() });
     Service {
-        external: external.map(|external| External { host: external.host.clone() }),
+        external,
         name: name.into(),
         group: database.group.to_string(),
         replicas: 1,
@@ -98,19 +98,20 @@ fn database(name: &str, database: &study::Database, chosen: Chosen) -> Service {
 }
 
 fn contents(database: &study::Database, chosen: Chosen) -> Program {
-    match database.airline {
-        None => Program::Postgres(Postgres {
-            seed: database.seed.clone().unwrap_or_default(),
-            written: database.written.clone(),
+    match &database.program {
+        study::DatabaseProgram::Postgres(postgres) => Program::Postgres(Postgres {
+            seed: postgres.seed.clone(),
+            written: postgres.written.clone(),
         }),
-        Some(study::Inventory { flights, seats, customers }) => {
-            let written = match database.server.unwrap_or_default() {
+        study::DatabaseProgram::Airline(airline) => Program::AirlineDatabase(AirlineDatabase {
+            server: chosen.database.unwrap_or(match airline.server {
                 study::Server::Postgres => DatabaseServer::Postgres,
                 study::Server::Mongodb => DatabaseServer::MongoDb,
-            };
-            let server = chosen.database.unwrap_or(written);
-            Program::AirlineDatabase(AirlineDatabase { server, flights, seats, customers })
-        }
+            }),
+            flights: airline.flights,
+            seats: airline.seats,
+            customers: airline.customers,
+        }),
     }
 }
 

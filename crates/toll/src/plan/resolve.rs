@@ -514,7 +514,7 @@ fn data_plane(
 
 /// What has a sidecar beside it.
 fn each_of(app: &App) -> &'static str {
-    let inside = app.databases.values().any(|database| database.external.is_none());
+    let inside = app.databases.values().any(|database| database.airline().is_none());
     if inside { "each service and database" } else { "each service" }
 }
 

@@ -85,8 +85,8 @@ pub(super) enum Problem {
     UnknownKeyOfProgram { program: String, key: String, allowed: Vec<String> },
     #[error("`{written}` is of an older kind of study file")]
     Retired { written: String, instead: &'static str },
-    #[error("a service has {} in its `program`, not beside it", listed(.keys))]
-    BesideProgram { keys: Vec<String>, program: String },
+    #[error("a {kind} has {} in its `program`, not beside it", listed(.keys))]
+    BesideProgram { kind: &'static str, keys: Vec<String>, program: String },
     #[error("the key `{key}` is missing")]
     MissingKey { key: String, example: String },
     #[error("one of the keys {} must be there", listed(.keys))]
@@ -175,12 +175,6 @@ pub(super) enum Problem {
     NoAirlineIn { database: String, known: Vec<String> },
     #[error("only parts of the airline use the database `{database}`")]
     AirlinesDatabase { database: String },
-    #[error("an external database holds the airline, and `{database}` has a `{key}`")]
-    SqlOfExternal { database: String, key: &'static str },
-    #[error("the airline's database is outside of the mesh, and `{database}` is not `external`")]
-    AirlineInside { database: String },
-    #[error("MongoDB is for the airline, and `{database}` does not hold it")]
-    MongodbOfNoAirline { database: String },
     #[error("`{one}` and `{other}` are outside of the mesh under one name, `{host}`")]
     SameHost { host: String, one: String, other: String },
     #[error("traffic leaves a mesh of sidecars by an `egress`, and the variant has no `sidecar`")]
@@ -400,30 +394,18 @@ impl Problem {
                 "each booking must be found again: write `{{counter}}-{{random}}` into the key".into()
             }
             Self::NoAirlineIn { known, .. } if known.is_empty() => {
-                "add one that does: `databases: {airline-db: {port: 27017, external: {host: db.airline.example}, airline: {}}}`".into()
+                "add one that does: `databases: {airline-db: {port: 27017, program: {airline: {host: db.airline.example}}}}`".into()
             }
             Self::NoAirlineIn { known, .. } => format!("those that do: {}", listed(known)),
             Self::AirlinesDatabase { .. } => {
-                "give the service a database of its own, with a `seed`".into()
-            }
-            Self::SqlOfExternal { key: "seed", .. } => {
-                "write `airline: {}` instead of `seed`, or remove `external`".into()
-            }
-            Self::SqlOfExternal { key, .. } => {
-                format!("remove `{key}`: the airline's bookings are counted without it")
-            }
-            Self::AirlineInside { .. } => {
-                "say by which name it is known, for example `external: {host: db.airline.example}`".into()
-            }
-            Self::MongodbOfNoAirline { .. } => {
-                "remove `server`, or write `airline: {}` instead of `seed`".into()
+                "give the service a database of its own: `program: {postgres: {seed: ...}}`".into()
             }
             Self::SameHost { .. } => "give each a name of its own: the way out is found by it".into(),
             Self::EgressOfNoSidecar => {
                 "remove `egress`, or add `sidecar: {proxy: envoy, mtls: strict}`".into()
             }
             Self::EgressToNowhere => {
-                "remove `egress`, or give a database `external: {host: db.airline.example}`".into()
+                "remove `egress`, or add a database that is outside: `program: {airline: {host: db.airline.example}}`".into()
             }
             Self::RequestBesideMix => "make it one of the `mix`, or remove one of the two".into(),
             Self::UnknownOfAirline { asked, known, .. } => choice_help(asked, known, "known"),

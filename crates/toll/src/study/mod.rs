@@ -16,8 +16,8 @@ mod tree;
 
 pub use fault::{StudyErrors, Warning, nearest};
 pub use model::{
-    AirlinePart, Ambient, App, Arrivals, Combination, Curve, Database, Derived, Egress,
-    EgressGateway, Gateway, Inventory, JavaAgent, Length, Load, LoadModel, Method, Metric, Mtls,
+    AirlinePart, Ambient, App, Arrivals, Combination, Curve, Database, DatabaseProgram, Derived,
+    Egress, EgressGateway, Gateway, JavaAgent, Length, Load, LoadModel, Method, Metric, Mtls,
     NodeProxy, PetclinicPart, Profile, Program, Queries, Reference, Request, Runtime, Server,
     Service, Settle, Sidecar, Study, Variant, Vus, Weighted,
 };
@@ -165,11 +165,11 @@ fn few_seats(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
         return Vec::new();
     }
     let warning = |(name, database): (&Name, &Database)| {
-        let inventory = database.airline?;
-        let seats = u64::from(inventory.flights) * u64::from(inventory.seats);
-        let at = Pointer::to(&["app", "databases", name.as_str(), "airline"]);
+        let airline = database.airline()?;
+        let seats = u64::from(airline.flights) * u64::from(airline.seats);
+        let at = sense::database_at(name, &["airline", "seats"]);
         let line = text[..root.at(&at)?.span.start].lines().count();
-        let enough = ENOUGH_SEATS.div_ceil(u64::from(inventory.flights));
+        let enough = ENOUGH_SEATS.div_ceil(u64::from(airline.flights));
         let database = name.to_string();
         (seats < ENOUGH_SEATS).then_some(Warning::FewSeats { line, database, seats, enough })
     };

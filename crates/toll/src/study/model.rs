@@ -16,8 +16,8 @@ mod reference;
 mod sweep;
 
 pub use app::{
-    Airline, AirlinePart, App, BuiltIn, Database, Gateway, Inventory, Petclinic, PetclinicPart,
-    Program, Queries, Runtime, Server, Service,
+    Airline, AirlinePart, App, BuiltIn, Database, DatabaseProgram, Gateway, Petclinic,
+    PetclinicPart, Program, Queries, Runtime, Server, Service,
 };
 pub use reference::{Derived, Figures, Recomputed, Reference};
 pub use sweep::{Combination, Matrix};

@@ -56,62 +56,106 @@ pub(super) fn retired(written: &str) -> Option<&'static Retired> {
     RETIRED.iter().find(|retired| written.split_whitespace().last() == Some(retired.word))
 }
 
-/// Keys that stood beside the port of a service.
-pub(super) const OF_PROGRAMS: [&str; 12] = [
-    "command",
-    "nginx",
-    "petclinic",
-    "airline",
-    "runtime",
-    "work",
-    "reply",
-    "postgres",
-    "stall",
-    "database",
-    "connections",
-    "heap_mib",
+/// A kind of thing that a program plays, and the keys that older files had beside its port.
+pub(super) struct Played {
+    section: &'static str,
+    kind: &'static str,
+    /// The keys; in a service the first four say which program it is.
+    pub keys: &'static [&'static str],
+    /// Takes from the old keys what the new program is, and with it those that have another place in it.
+    program: fn(&mut Vec<Entry>, &Span) -> Entry,
+}
+
+/// All of them.
+pub(super) const PLAYED: [Played; 2] = [
+    Played {
+        section: "services",
+        kind: "service",
+        keys: &[
+            "command",
+            "nginx",
+            "petclinic",
+            "airline",
+            "runtime",
+            "work",
+            "reply",
+            "postgres",
+            "stall",
+            "database",
+            "connections",
+            "heap_mib",
+        ],
+        program: of_service,
+    },
+    Played {
+        section: "databases",
+        kind: "database",
+        keys: &["seed", "written", "server", "external", "airline"],
+        program: of_database,
+    },
 ];
 
-/// Moves what a service of an older file says of its program into `program`: one fault for each such service, which
-/// shows the new shape with the values of the file. All later checks are of the new shape.
+/// Moves what an older file says of programs into `program`: one fault for each service and each database, which shows
+/// the new shape with the values of the file. All later checks are of the new shape.
 pub(super) fn move_programs(root: &mut Node, faults: &mut Vec<Fault>) {
-    let services = root.get_mut("app").and_then(|app| app.get_mut("services"));
-    for service in services.into_iter().flat_map(Node::entries_mut) {
-        let Content::Mapping(entries) = &mut service.node.content else { continue };
-        let is_old = |entry: &Entry| OF_PROGRAMS.contains(&entry.key.as_str());
-        let (old, mut kept): (Vec<_>, Vec<_>) = mem::take(entries).into_iter().partition(is_old);
-        if let Some(first) = old.first() {
-            let at = first.key_span.clone();
-            let keys = old.iter().map(|entry| entry.key.clone()).collect();
-            let given = kept.iter().position(|entry| entry.key == "program");
-            let given = given.map(|number| kept.remove(number).node.content);
-            let program = program(given, old, &at);
-            let problem = Problem::BesideProgram { keys, program: as_yaml(&program.plain()) };
-            faults.push(Fault::new(problem, at.clone()));
-            kept.push(Entry { key: "program".into(), key_span: at, node: program });
+    for played in &PLAYED {
+        let section = root.get_mut("app").and_then(|app| app.get_mut(played.section));
+        for entry in section.into_iter().flat_map(Node::entries_mut) {
+            if let Content::Mapping(entries) = &mut entry.node.content {
+                faults.extend(move_program(played, entries));
+            }
         }
-        *entries = kept;
     }
 }
 
-/// The program that is given or that the first of the old keys names, with all old keys in it.
-fn program(given: Option<Content>, mut old: Vec<Entry>, at: &Span) -> Node {
-    let mapping = |entries| Node { content: Content::Mapping(entries), span: at.clone() };
-    let entry = |key: &str, node| Entry { key: key.into(), key_span: at.clone(), node };
-    let named = old.iter().position(|entry| OF_PROGRAMS[..4].contains(&entry.key.as_str()));
-    let mut program = match (given, named) {
-        (Some(Content::Scalar(Value::String(name))), _) => entry(&name, mapping(vec![])),
-        (Some(Content::Mapping(mut given)), _) if !given.is_empty() => given.swap_remove(0),
-        (_, None) => entry("built_in", mapping(vec![])),
-        (_, Some(number)) => {
-            let named = old.remove(number);
-            let has_parts = ["petclinic", "airline"].contains(&named.key.as_str());
-            let part = |node| mapping(vec![entry("part", node)]);
-            entry(&named.key, if has_parts { part(named.node) } else { named.node })
-        }
+fn move_program(played: &Played, entries: &mut Vec<Entry>) -> Option<Fault> {
+    let is_old = |entry: &mut Entry| played.keys.contains(&entry.key.as_str());
+    let mut old: Vec<Entry> = entries.extract_if(.., is_old).collect();
+    let at = old.first()?.key_span.clone();
+    let keys = old.iter().map(|entry| entry.key.clone()).collect();
+    let given = entries.iter().position(|entry| entry.key == "program");
+    let mut program = match given.map(|number| entries.remove(number).node.content) {
+        Some(Content::Scalar(Value::String(name))) => entry(&name, mapping(vec![], &at)),
+        Some(Content::Mapping(mut given)) if !given.is_empty() => given.swap_remove(0),
+        _ => (played.program)(&mut old, &at),
     };
     if let Content::Mapping(keys) = &mut program.node.content {
         keys.extend(old);
     }
-    mapping(vec![program])
+    let program = mapping(vec![program], &at);
+    let shown = as_yaml(&program.plain());
+    entries.push(entry("program", program));
+    Some(Fault::new(Problem::BesideProgram { kind: played.kind, keys, program: shown }, at))
+}
+
+fn of_service(old: &mut Vec<Entry>, at: &Span) -> Entry {
+    let programs = &PLAYED[0].keys[..4];
+    let Some(named) = old.iter().position(|entry| programs.contains(&entry.key.as_str())) else {
+        return entry("built_in", mapping(vec![], at));
+    };
+    let Entry { key, node, .. } = old.remove(named);
+    match key.as_str() {
+        "petclinic" | "airline" => entry(&key, mapping(vec![entry("part", node)], at)),
+        _ => entry(&key, node),
+    }
+}
+
+/// What was below `external` and `airline` stands side by side; only the airline has a choice of servers.
+fn of_database(old: &mut Vec<Entry>, at: &Span) -> Entry {
+    let airline = old.iter().any(|entry| ["external", "airline"].contains(&entry.key.as_str()));
+    let flat = |entry: Entry| match entry.node.content {
+        Content::Mapping(keys) => keys,
+        _ => vec![entry],
+    };
+    let keys = mem::take(old).into_iter().filter(|entry| airline || entry.key != "server");
+    let keys = mapping(keys.flat_map(flat).collect(), at);
+    entry(if airline { "airline" } else { "postgres" }, keys)
+}
+
+fn mapping(entries: Vec<Entry>, at: &Span) -> Node {
+    Node { content: Content::Mapping(entries), span: at.clone() }
+}
+
+fn entry(key: &str, node: Node) -> Entry {
+    Entry { key: key.into(), key_span: node.span.clone(), node }
 }

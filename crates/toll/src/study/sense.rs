@@ -86,6 +86,12 @@ fn program_at(name: &Name, program: &str, key: &str) -> Pointer {
     service_at(name, "program").child(program).child(key)
 }
 
+/// What is below the `program` of a database.
+pub(super) fn database_at(name: &Name, steps: &[&str]) -> Pointer {
+    let program = Pointer::to(&["app", "databases", name.as_str(), "program"]);
+    steps.iter().fold(program, |at, step| at.child(step))
+}
+
 impl Nonsense {
     /// Follows from a further place, which needs no words of its own.
     fn from(self, place: &[&str]) -> Self {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::model::Closed;
 use super::quantity::{Binary, Name, Share, TimeSpan};
-use super::retired::{OF_PROGRAMS, RETIRED};
+use super::retired::{PLAYED, RETIRED};
 use super::schema::{Keys, Shape, example_of};
 use super::*;
 
@@ -63,8 +63,10 @@ app:
     orders:
       port: 5432
       group: data
-      seed: CREATE TABLE log (line text)
-      written: SELECT count(line), count(DISTINCT line) FROM log
+      program:
+        postgres:
+          seed: CREATE TABLE log (line text)
+          written: SELECT count(line), count(DISTINCT line) FROM log
 variants: {bare: {}, envoy: {sidecar: {proxy: envoy}}}
 baseline: bare
 loads:
@@ -165,9 +167,13 @@ app:
   databases:
     airline-db:
       port: 27017
-      server: mongodb
-      external: {host: db.airline.example}
-      airline: {flights: 200, seats: 1000, customers: 100}
+      program:
+        airline:
+          server: mongodb
+          host: db.airline.example
+          flights: 200
+          seats: 1000
+          customers: 100
 variants:
   none: {}
   bypass: {sidecar: {proxy: envoy}, egress: bypass}
@@ -310,16 +316,16 @@ shown_as! {
         "    ingress: {" => "    front-2: {port: 8088, to: front}\n    ingress: {";
     a_gateway_and_a_database_cannot_share_a_port: "port: 5432" => "port: 8080";
     a_query_of_an_unknown_database_is_answered_with_the_nearest_one: "database: orders" => "database: order";
-    a_database_that_nobody_queries_is_shown: "    orders:" => "    spare: {port: 5433, seed: SELECT 1}\n    orders:";
+    a_database_that_nobody_queries_is_shown: "    orders:" => "    spare: {port: 5433, program: {postgres: {seed: SELECT 1}}}\n    orders:";
     writes_need_a_count_of_what_was_written:
-        "      written: SELECT count(line), count(DISTINCT line) FROM log\n" => "";
+        "          written: SELECT count(line), count(DISTINCT line) FROM log\n" => "";
     a_post_needs_a_service_that_writes: "            write: INSERT INTO log VALUES ($1)\n" => "";
     what_calls_nothing_has_nothing_to_hand_on: ", calls: [back]" => "";
     a_truth_value_is_wanted_of_a_switch: "relay: true" => "relay: yes please";
     no_replicas_are_too_few: "replicas: 2" => "replicas: 0";
     too_many_replicas_are_shown: "replicas: 2" => "replicas: 1001";
     a_misspelt_runtime_is_answered_with_the_nearest_one: "runtime: spring" => "runtime: sprig";
-    a_database_needs_a_seed: "      seed: CREATE TABLE log (line text)\n" => "";
+    a_database_needs_a_seed: "          seed: CREATE TABLE log (line text)\n" => "";
     an_empty_query_is_shown: "read: SELECT 1 AS one" => "read: \"\"";
     an_unknown_method_is_answered_with_the_known_ones: "method: POST" => "method: PUT";
     a_get_has_no_body: "method: POST, " => "";
@@ -426,7 +432,7 @@ shown_as! {
     the_web_of_the_airline_has_no_pool: "part: web, work" => "part: web, connections: 64, work";
     the_parts_of_the_airline_share_one_database:
         "          database: airline-db\n  databases:"
-        => "          database: other-db\n  databases:\n    other-db: {port: 1, external: {host: other.airline.example}, airline: {}}";
+        => "          database: other-db\n  databases:\n    other-db: {port: 1, program: {airline: {host: other.airline.example}}}";
     a_booking_has_a_body: BOOKS => "method: POST, path: /bookings";
     a_booking_is_json: "{{random.0.199}}}'" => "{{random.0.199}}'";
     a_booking_has_a_key: "\"key\": \"{{counter}}-{{random}}\", " => "";
@@ -437,22 +443,22 @@ shown_as! {
     a_part_of_the_airline_needs_a_database: "          database: airline-db\n" => "";
     an_unknown_database_of_the_airline_is_answered_with_the_nearest_one: "          database: airline-db" => "          database: airlin-db";
     the_airline_is_in_no_database_of_others:
-        "      server: mongodb\n      external: {host: db.airline.example}\n      airline: {flights: 200, seats: 1000, customers: 100}"
-        => "      seed: SELECT 1";
+        "        airline:\n          server: mongodb\n          host: db.airline.example\n          flights: 200\n          seats: 1000\n          customers: 100"
+        => "        postgres: {seed: SELECT 1}";
     nobody_else_queries_the_airlines_database:
         "  databases:" => "    extra: {port: 9000, program: {built_in: {postgres: {database: airline-db, read: SELECT 1}}}}\n  databases:";
     an_external_database_is_not_called: "calls: [customers, flights]" => "calls: [customers, flights, airline-db]";
-    an_external_database_has_no_seed:
-        "      airline: {flights: 200, seats: 1000, customers: 100}" => "      seed: SELECT 1";
-    an_external_database_holds_the_airline: "      airline: {flights: 200, seats: 1000, customers: 100}\n" => "";
-    a_database_is_filled_in_one_way: "      server: mongodb" => "      seed: SELECT 1";
-    the_airlines_database_is_outside_of_the_mesh: "      external: {host: db.airline.example}\n" => "";
-    bookings_are_counted_without_sql: "      server: mongodb" => "      written: SELECT 1, 1";
+    the_airlines_database_has_no_seed: "          flights: 200" => "          seed: SELECT 1";
+    a_database_is_filled_in_one_way: "      program:\n        airline:\n          server" => "      program:\n        postgres: {seed: SELECT 1}\n        airline:\n          server";
+    the_airlines_database_is_outside_of_the_mesh: "          host: db.airline.example\n" => "";
+    bookings_are_counted_without_sql: "          server: mongodb" => "          written: SELECT 1, 1";
+    a_database_is_some_program:
+        "  databases:" => "  databases:\n    log: {port: 5432}";
     mongodb_is_for_the_airline:
-        "  databases:" => "  databases:\n    log: {port: 5432, server: mongodb, seed: SELECT 1}";
+        "  databases:" => "  databases:\n    log: {port: 5432, program: {postgres: {server: mongodb, seed: SELECT 1}}}";
     an_external_host_has_a_name: "host: db.airline.example" => "host: 10.0.0.1:27017";
     external_hosts_have_names_of_their_own:
-        "  databases:" => "  databases:\n    other: {port: 1, external: {host: db.airline.example}, airline: {}}";
+        "  databases:" => "  databases:\n    other: {port: 1, program: {airline: {host: db.airline.example}}}";
     an_unknown_server_is_answered_with_the_nearest_one: "server: mongodb" => "server: mongo";
     an_inventory_is_not_endless: "seats: 1000" => "seats: 2000000000";
     an_unknown_way_out_is_answered_with_the_nearest_one: "egress: bypass" => "egress: bypas";
@@ -526,7 +532,7 @@ fn a_gateway_that_does_not_let_the_database_out_is_warned_of_with_its_line() {
         let text = replaced(AIRLINE, "*.airline.example", hosts);
         let (_, warnings) = read("airline.yaml", &text, &no_environment).unwrap();
         let said: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-        let wanted = "line 21: the egress gateway of gateway does not let db.airline.example out, so nothing of it will count";
+        let wanted = "line 27: the egress gateway of gateway does not let db.airline.example out, so nothing of it will count";
         assert_eq!(said, if warned { vec![wanted] } else { vec![] }, "{hosts}");
     }
 }
@@ -538,7 +544,7 @@ fn flights_that_a_run_may_sell_out_are_warned_of_with_their_line() {
         warnings.iter().map(ToString::to_string).collect()
     };
     let few = replaced(AIRLINE, "seats: 1000", "seats: 10");
-    let wanted = "line 17: airline-db has 2000 seats in all, which a run may sell out; write `seats: 500` or more";
+    let wanted = "line 22: airline-db has 2000 seats in all, which a run may sell out; write `seats: 500` or more";
     assert_eq!(told(&few), [wanted]);
     assert_eq!(told(&replaced(AIRLINE, "seats: 1000", "seats: 500")), [""; 0]);
     assert_eq!(told(&replaced(&few, BOOKS, "path: /flights")), [""; 0]);
@@ -725,12 +731,24 @@ fn what_follows_from_a_misspelt_section_is_not_reported_again() {
     assert!(seen.contains("1 error in the study file"), "{seen}");
     let seen = errors_of(&replaced(CHAIN, "          postgres:", "          postgre:"));
     assert!(seen.contains("1 error in the study file"), "{seen}");
-    let seen = errors_of(&replaced(CHAIN, "      written:", "      writen:"));
+    let seen = errors_of(&replaced(CHAIN, "          written:", "          writen:"));
     assert!(seen.contains("1 error in the study file"), "{seen}");
     let seen = errors_of(&replaced(CHAIN, "  gateways:", "  gateway:"));
     assert!(seen.contains("1 error in the study file"), "{seen}");
     let seen = errors_of(&replaced(CHAIN, "            write:", "            wite:"));
     assert!(seen.contains("1 error in the study file"), "{seen}");
+}
+
+#[test]
+fn what_follows_from_a_misspelt_program_is_not_reported_again() {
+    for (program, slip) in [
+        ("        airline:\n          server", "        airlin:\n          server"),
+        ("{airline: {part: flights", "{airlin: {part: flights"),
+        ("part: flights", "part: flight"),
+    ] {
+        let seen = errors_of(&replaced(AIRLINE, program, slip));
+        assert!(seen.contains("1 error in the study file"), "{seen}");
+    }
 }
 
 #[test]
@@ -929,8 +947,8 @@ fn each_key_of_older_studies_is_answered_once_with_what_took_its_place() {
 }
 
 #[test]
-fn each_service_of_an_older_study_is_answered_once_with_its_program() {
-    let mut keys: BTreeSet<&str> = OF_PROGRAMS.into();
+fn each_service_and_database_of_an_older_study_is_answered_once_with_its_program() {
+    let mut keys: BTreeSet<&str> = PLAYED.iter().flat_map(|played| played.keys).copied().collect();
     for (study, program, older) in [
         (
             SOUND,
@@ -961,9 +979,19 @@ fn each_service_of_an_older_study_is_answered_once_with_its_program() {
         ),
         (
             &with("port: 9000", "program: {built_in: {runtime: spring, postgres: {database: d, read: \"a, b: c\"}}}, port: 9000")
-                .replace("variants:", "  databases: {d: {port: 1, seed: SELECT 1}}\nvariants:"),
+                .replace("variants:", "  databases: {d: {port: 1, program: {postgres: {seed: SELECT 1}}}}\nvariants:"),
             "program: {built_in: {runtime: spring, postgres: {database: d, read: \"a, b: c\"}}}",
             "runtime: spring, postgres: {database: d, read: \"a, b: c\"}",
+        ),
+        (
+            &replaced(CHAIN, "program:\n        postgres:\n          seed: CREATE TABLE log (line text)\n          written: SELECT count(line), count(DISTINCT line) FROM log", "program: {postgres: {seed: a b, written: \"c, d\"}}"),
+            "program: {postgres: {seed: a b, written: \"c, d\"}}",
+            "server: postgres\n      seed: a b\n      written: c, d",
+        ),
+        (
+            &replaced(AIRLINE, "program:\n        airline:\n          server: mongodb\n          host: db.airline.example\n          flights: 200\n          seats: 1000\n          customers: 100", "program: {airline: {server: mongodb, host: db.airline.example, flights: 200, seats: 1000, customers: 100}}"),
+            "program: {airline: {server: mongodb, host: db.airline.example, flights: 200, seats: 1000, customers: 100}}",
+            "server: mongodb\n      external: {host: db.airline.example}\n      airline: {flights: 200, seats: 1000, customers: 100}",
         ),
     ] {
         read("new.yaml", study, &no_environment).unwrap();

@@ -298,25 +298,31 @@ pub struct Database {
     /// TCP port that it listens on; nothing else in the application has it.
     #[schemars(range(min = 1, max = 65535), extend("examples" = [5432]))]
     pub port: u16,
+    /// Which program it is, and what is in it at first.
+    pub program: DatabaseProgram,
     /// The group (namespace) under which reports list it.
     #[serde(default = "default::group")]
     pub group: Name,
-    /// The server; `--database` has the last word over an external one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(default = "default::server")]
-    pub server: Option<Server>,
-    /// Outside of the mesh, spoken to over TLS by this name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("examples" = [{"host": "db.airline.example"}]))]
-    pub external: Option<External>,
-    /// What the airline has in it at first, instead of a `seed`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("examples" = [{"flights": 200, "seats": 1_000_000, "customers": 1000}]))]
-    pub airline: Option<Inventory>,
+}
+
+/// Which program a database is, with the keys that this program has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("examples" = [{"postgres": {"seed": "CREATE TABLE log (line text)"}}]))]
+pub enum DatabaseProgram {
+    /// PostgreSQL, filled by the study's SQL.
+    Postgres(Postgres),
+    /// What the airline keeps, outside of the mesh.
+    Airline(AirlineDatabase),
+}
+
+/// PostgreSQL, filled by SQL.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Postgres {
     /// SQL that fills it, run once before anything connects.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["CREATE TABLE log (line text)"]))]
-    pub seed: Option<String>,
+    pub seed: String,
     /// SQL that gives one row of two whole numbers: rows that writes have made, and different ones among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
@@ -326,56 +332,47 @@ pub struct Database {
     pub written: Option<String>,
 }
 
-/// The database servers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(extend("examples" = ["mongodb"]))]
-pub enum Server {
-    /// PostgreSQL; an external one speaks TLS from the first byte on, which needs version 17.
-    #[default]
-    Postgres,
-    /// MongoDB, for the airline: `mongod` where `MONGOD` names one or `PATH` has one, else a server of its protocol.
-    Mongodb,
-}
-
-/// A host outside of the mesh.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The airline's database, outside of the mesh and spoken to over TLS.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct External {
+pub struct AirlineDatabase {
+    /// The server; `--database` has the last word.
+    #[serde(default)]
+    pub server: Server,
     /// Its DNS name: clients look it up, send it as SNI and verify it.
     #[schemars(length(min = 1, max = 253), extend("examples" = ["db.airline.example"]))]
     pub host: String,
-}
-
-/// What the airline begins with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Inventory {
-    /// Flights.
+    /// Flights that are there at first.
+    #[serde(default = "default::flights")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub flights: u32,
     /// Seats of each flight.
+    #[serde(default = "default::seats")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub seats: u32,
     /// Customers.
+    #[serde(default = "default::customers")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub customers: u32,
 }
 
-impl Default for Inventory {
-    /// Small enough to be there at once; seats for any load.
-    fn default() -> Self {
-        Self { flights: 200, seats: 1_000_000, customers: 1000 }
-    }
+/// The database servers that can hold the airline.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("examples" = ["mongodb"]))]
+pub enum Server {
+    /// PostgreSQL; it speaks TLS from the first byte on, which needs version 17.
+    #[default]
+    Postgres,
+    /// MongoDB: `mongod` where `MONGOD` names one or `PATH` has one, else a server of its protocol.
+    Mongodb,
 }
 
 impl App {
     /// The databases outside of the mesh, and their hosts.
     pub fn external(&self) -> impl Iterator<Item = (&Name, &str)> {
-        self.databases.iter().filter_map(|(name, database)| {
-            let external = database.external.as_ref()?;
-            Some((name, external.host.as_str()))
-        })
+        let databases = self.databases.iter();
+        databases.filter_map(|(name, database)| Some((name, database.airline()?.host.as_str())))
     }
 
     /// The services that a request reaches, directly or through others, each once.
@@ -501,9 +498,20 @@ impl AirlinePart {
 }
 
 impl Database {
-    /// Whether only parts of the airline use it.
-    pub fn is_of_airline(&self) -> bool {
-        self.airline.is_some() || self.external.is_some()
+    /// The airline's, if it is that.
+    pub fn airline(&self) -> Option<&AirlineDatabase> {
+        match &self.program {
+            DatabaseProgram::Airline(airline) => Some(airline),
+            DatabaseProgram::Postgres(_) => None,
+        }
+    }
+
+    /// The SQL that counts what was written into it, if there is any.
+    pub fn written(&self) -> Option<&str> {
+        match &self.program {
+            DatabaseProgram::Postgres(postgres) => postgres.written.as_deref(),
+            DatabaseProgram::Airline(_) => None,
+        }
     }
 }
 
@@ -521,7 +529,7 @@ impl Default for Reply {
 
 /// The defaults that are no type's own; `default.yaml` states and explains them.
 mod default {
-    use super::{Name, Server};
+    use super::Name;
 
     pub(super) fn group() -> Name {
         "default".parse().expect("small letters only")
@@ -539,8 +547,17 @@ mod default {
         16
     }
 
-    pub(super) fn server() -> Option<Server> {
-        Some(Server::default())
+    pub(super) fn flights() -> u32 {
+        200
+    }
+
+    /// Enough for any load.
+    pub(super) fn seats() -> u32 {
+        1_000_000
+    }
+
+    pub(super) fn customers() -> u32 {
+        1000
     }
 
     pub(super) fn heap_mib() -> u32 {

@@ -4,11 +4,9 @@
 //! which service plays which part.
 
 use super::app::OwnCalls;
-use super::{Nonsense, Place, at_key, at_value, program_at, unknown};
+use super::{Nonsense, Place, at_value, database_at, program_at, unknown};
 use crate::study::fault::Problem;
-use crate::study::model::{
-    Airline, AirlinePart, App, Database, Method, Request, Server, Service, Study,
-};
+use crate::study::model::{Airline, AirlinePart, App, Database, Method, Request, Service, Study};
 use crate::study::quantity::{Name, is_host};
 use crate::study::tree::Pointer;
 
@@ -20,17 +18,12 @@ pub(super) fn check(app: &App) -> Vec<Nonsense> {
         found.extend(data.and_then(|data| database_of(app, name, &data.database)));
     }
     for (name, database) in &app.databases {
-        found.extend(contents(name, database));
         found.extend(host(name, database));
         found.extend(queried(app, name, database));
     }
     found.extend(shared_hosts(app));
     found.extend(several_databases(app));
     found
-}
-
-fn database_at(name: &Name) -> Pointer {
-    Pointer::to(&["app", "databases", name.as_str()])
 }
 
 /// One service each of the parts that it calls, and no other. Calls of what is not there are told elsewhere.
@@ -66,19 +59,21 @@ fn first_of(app: &App, part: AirlinePart) -> String {
 fn database_of(app: &App, name: &Name, database: &Name) -> Option<Nonsense> {
     let problem = match app.databases.get(database) {
         None => unknown("database", database, app.databases.keys())?,
-        Some(held) if held.is_of_airline() => return None,
+        Some(held) if held.airline().is_some() => return None,
         Some(_) => Problem::NoAirlineIn {
             database: database.to_string(),
-            known: databases(app).map(|(name, _)| name).collect(),
+            known: app.external().map(|(name, _)| name.to_string()).collect(),
         },
     };
     let at = program_at(name, "airline", "database");
-    Some(at_value(problem, at).from(&["app", "databases"]))
+    let found = at_value(problem, at).because_of(database_at(database, &["airline"]));
+    Some(found.from(&["app", "databases"]))
 }
 
 /// Bookings in one database and their seats in another: no count would fit.
 fn several_databases(app: &App) -> Vec<Nonsense> {
-    let held = |database: &Name| app.databases.get(database).is_some_and(Database::is_of_airline);
+    let held =
+        |database: &Name| app.databases.get(database).is_some_and(|held| held.airline().is_some());
     let mut parts = app.services.iter().filter_map(|(name, service)| {
         let database = &service.program.airline()?.data()?.database;
         held(database).then_some((name, database))
@@ -100,63 +95,14 @@ fn several_databases(app: &App) -> Vec<Nonsense> {
     others.map(found).map(|found| found.from(&["app", "databases"])).collect()
 }
 
-/// The databases that only the airline uses.
-fn databases(app: &App) -> impl Iterator<Item = (String, &Database)> {
-    let of_airline = app.databases.iter().filter(|(_, database)| database.is_of_airline());
-    of_airline.map(|(name, database)| (name.to_string(), database))
-}
-
-/// The airline outside of the mesh, or what SQL fills inside of it.
-fn contents(name: &Name, database: &Database) -> Vec<Nonsense> {
-    let at = database_at(name);
-    let named = || name.to_string();
-    let (external, airline) = (database.external.is_some(), database.airline.is_some());
-    let mut found = Vec::new();
-    let keys = || vec!["seed".into(), "airline".into()];
-    match (airline, database.seed.is_some()) {
-        (true, true) => {
-            found.push(at_key(Problem::MoreThanOneOf { keys: keys() }, at.child("airline")));
-        }
-        (false, false) if !external => {
-            found.push(at_key(Problem::MissingOneOf { keys: keys() }, at.clone()));
-        }
-        (false, false) => {
-            let problem = Problem::MissingKey { key: "airline".into(), example: "{}".into() };
-            found.push(at_key(problem, at.clone()));
-        }
-        (false, true) if external => {
-            let problem = Problem::SqlOfExternal { database: named(), key: "seed" };
-            found.push(at_key(problem, at.child("seed")));
-        }
-        _ => {}
-    }
-    if airline && !external {
-        found.push(at_key(Problem::AirlineInside { database: named() }, at.child("airline")));
-    }
-    if airline && database.written.is_some() {
-        let problem = Problem::SqlOfExternal { database: named(), key: "written" };
-        found.push(at_key(problem, at.child("written")));
-    }
-    if database.server == Some(Server::Mongodb) && !database.is_of_airline() {
-        let problem = Problem::MongodbOfNoAirline { database: named() };
-        found.push(at_value(problem, at.child("server")));
-    }
-    // A slip in one of them may be the key that is missing.
-    let related = |found: Nonsense| {
-        let keys = ["seed", "airline", "external"];
-        keys.iter().fold(found, |found, key| found.because_of(at.child(key)))
-    };
-    found.into_iter().map(related).collect()
-}
-
 fn host(name: &Name, database: &Database) -> Option<Nonsense> {
-    let host = &database.external.as_ref()?.host;
+    let host = &database.airline()?.host;
     let problem = Problem::Unreadable {
         text: host.clone(),
         wanted: "a DNS name with a dot in it".into(),
         examples: vec!["db.airline.example".into()],
     };
-    (!is_host(host)).then(|| at_value(problem, database_at(name).child("external").child("host")))
+    (!is_host(host)).then(|| at_value(problem, database_at(name, &["airline", "host"])))
 }
 
 /// Queries of a service that is no part of the airline.
@@ -169,21 +115,18 @@ fn queried(app: &App, name: &Name, database: &Database) -> Vec<Nonsense> {
         at_value(problem, program_at(service, "built_in", "postgres").child("database"))
             .from(&["app", "databases"])
     };
-    queries.filter(|_| database.is_of_airline()).map(found).collect()
+    queries.filter(|_| database.airline().is_some()).map(found).collect()
 }
 
 /// What is outside of the mesh is found by its name.
 fn shared_hosts(app: &App) -> Vec<Nonsense> {
-    let hosts = app.databases.iter();
-    let hosts: Vec<(&Name, &String)> = hosts
-        .filter_map(|(name, database)| Some((name, &database.external.as_ref()?.host)))
-        .collect();
-    let at = |name: &Name| Place::Value(database_at(name).child("external").child("host"));
-    let shared = |(number, (name, host)): (usize, &(&Name, &String))| {
+    let hosts: Vec<(&Name, &str)> = app.external().collect();
+    let at = |name: &Name| Place::Value(database_at(name, &["airline", "host"]));
+    let shared = |(number, (name, host)): (usize, &(&Name, &str))| {
         let (other, _) = hosts[..number].iter().find(|(_, earlier)| earlier == host)?;
         let (one, other_name) = (name.to_string(), other.to_string());
         Some(Nonsense {
-            problem: Problem::SameHost { host: (*host).clone(), one, other: other_name },
+            problem: Problem::SameHost { host: (*host).into(), one, other: other_name },
             at: at(name),
             also: vec![(at(other), Some("taken here"))],
         })

@@ -2,7 +2,9 @@
 
 use indexmap::IndexMap;
 
-use super::{Nonsense, Place, airline, at_key, at_value, program_at, service_at, unknown};
+use super::{
+    Nonsense, Place, airline, at_key, at_value, database_at, program_at, service_at, unknown,
+};
 use crate::study::fault::Problem;
 use crate::study::model::{
     App, BuiltIn, Database, Petclinic, PetclinicPart, Program, Queries, Service,
@@ -168,7 +170,7 @@ fn unknown_services(app: &App) -> Vec<Nonsense> {
         let problem = match app.databases.contains_key(name) {
             true => Problem::CallsDatabase {
                 database: name.to_string(),
-                of_airline: app.databases[name].is_of_airline(),
+                of_airline: app.databases[name].airline().is_some(),
             },
             false => unknown("service", name, app.services.keys())?,
         };
@@ -313,19 +315,18 @@ fn unknown_database(app: &App, name: &Name, queries: &Queries) -> Option<Nonsens
 
 /// Writes that could not be checked: nothing says how many rows they have made.
 fn uncounted_writes(app: &App, name: &Name, queries: &Queries) -> Option<Nonsense> {
-    let database = queries.database.as_str();
-    let uncounted = |database: &&Database| database.written.is_none() && !database.is_of_airline();
-    app.databases.get(database).filter(uncounted)?;
+    let uncounted =
+        |database: &&Database| database.written().is_none() && database.airline().is_none();
+    app.databases.get(&queries.database).filter(uncounted)?;
     queries.write.as_ref()?;
-    let place = ["app", "databases", database];
-    Some(
-        Nonsense {
-            problem: Problem::UncountedWrites { database: database.into() },
-            at: Place::Value(program_at(name, "built_in", "postgres").child("write")),
-            also: vec![(Place::Key(Pointer::to(&place)), Some("`written` is missing here"))],
-        }
-        .from(&["app", "databases", database, "written"]),
-    )
+    let place = database_at(&queries.database, &["postgres"]);
+    let missing = (Place::Key(place.clone()), Some("`written` is missing here"));
+    let found = Nonsense {
+        problem: Problem::UncountedWrites { database: queries.database.to_string() },
+        at: Place::Value(program_at(name, "built_in", "postgres").child("write")),
+        also: vec![missing],
+    };
+    Some(found.because_of(place.child("written")))
 }
 
 /// Databases that no service queries; when a query names none that there is, one of them may be meant.
@@ -336,7 +337,7 @@ fn unasked_databases(app: &App) -> Vec<Nonsense> {
         return Vec::new();
     }
     let unasked = |(name, database): (&Name, &Database)| {
-        let of_airline = database.is_of_airline();
+        let of_airline = database.airline().is_some();
         let problem = Problem::UnaskedDatabase { database: name.to_string(), of_airline };
         let found = at_key(problem, Pointer::to(&["app", "databases", name.as_str()]));
         // A slip in any service may be the query that is missing.

@@ -1,6 +1,6 @@
 //! Whether data planes fit: into their variants, and what they bring along into the application.
 
-use super::{Nonsense, Place, at_key, at_value, sweep};
+use super::{Nonsense, Place, at_key, at_value, database_at, sweep};
 use crate::study::fault::Problem;
 use crate::study::model::{App, Egress, Study, Variant};
 use crate::study::quantity::{Name, is_host_pattern};
@@ -52,7 +52,8 @@ fn egress(study: &Study, variant: &Variant, at: &Pointer) -> Vec<Nonsense> {
     }
     if study.app.external().next().is_none() {
         let problem = at_key(Problem::EgressToNowhere, at_egress.clone());
-        found.push(problem.from(&["app", "databases"]));
+        let meant = study.app.databases.keys().map(|name| database_at(name, &["airline"]));
+        found.push(meant.fold(problem.from(&["app", "databases"]), Nonsense::because_of));
     }
     if let Egress::Gateway(gateway) = egress {
         let at = at_egress.child("gateway").child("hosts");
