@@ -1,5 +1,6 @@
 //! Plans of the built-in studies and of variations on them, and their listing as a person reads it.
 
+use miette::Diagnostic;
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
