@@ -104,10 +104,7 @@ fn contents(database: &study::Database, chosen: Chosen) -> Program {
             written: postgres.written.clone(),
         }),
         study::DatabaseProgram::Airline(airline) => Program::AirlineDatabase(AirlineDatabase {
-            server: chosen.database.unwrap_or(match airline.server {
-                study::Server::Postgres => DatabaseServer::Postgres,
-                study::Server::Mongodb => DatabaseServer::MongoDb,
-            }),
+            server: chosen.database.unwrap_or(airline.server.into()),
             flights: airline.flights,
             seats: airline.seats,
             customers: airline.customers,
@@ -146,7 +143,7 @@ fn series(service: &study::Service) -> Vec<String> {
 fn program(program: &study::Program, chosen: Chosen) -> Program {
     match program {
         study::Program::BuiltIn(service) => Program::BuiltIn(BuiltIn {
-            runtime: chosen.runtime.unwrap_or(written_in(service.runtime)),
+            runtime: chosen.runtime.unwrap_or(service.runtime.into()),
             work: service.work.cpu.get(),
             reply_bytes: service.reply.bytes as usize,
             status: service.reply.status,
@@ -178,10 +175,21 @@ fn program(program: &study::Program, chosen: Chosen) -> Program {
     }
 }
 
-fn written_in(runtime: study::Runtime) -> Runtime {
-    match runtime {
-        study::Runtime::Native => Runtime::Native,
-        study::Runtime::Spring => Runtime::Spring,
+impl From<study::Runtime> for Runtime {
+    fn from(runtime: study::Runtime) -> Self {
+        match runtime {
+            study::Runtime::Native => Self::Native,
+            study::Runtime::Spring => Self::Spring,
+        }
+    }
+}
+
+impl From<study::Server> for DatabaseServer {
+    fn from(server: study::Server) -> Self {
+        match server {
+            study::Server::Postgres => Self::Postgres,
+            study::Server::Mongodb => Self::MongoDb,
+        }
     }
 }
 

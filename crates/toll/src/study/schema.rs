@@ -27,6 +27,9 @@ impl Transform for NothingIsNotAValue {
     fn transform(&mut self, schema: &mut schemars::Schema) {
         transform_subschemas(self, schema);
         let Some(schema) = schema.as_object_mut() else { return };
+        if let Some(default) = schema.remove("default").and_then(without_nothing) {
+            schema.insert("default".into(), default);
+        }
         if let Some(Value::Array(types)) = schema.get_mut("type") {
             types.retain(|kind| kind != "null");
             if let [only] = types.as_slice() {
@@ -40,6 +43,21 @@ impl Transform for NothingIsNotAValue {
                 schema.entry(key).or_insert(value);
             });
         }
+    }
+}
+
+/// The value without what is left out where it is written; none when nothing stays.
+fn without_nothing(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(entries) => {
+            let written = entries.into_iter();
+            let written = written.filter_map(|(key, value)| Some((key, without_nothing(value)?)));
+            let written: Map<String, Value> = written.collect();
+            (!written.is_empty()).then_some(Value::Object(written))
+        }
+        Value::Array(items) if items.is_empty() => None,
+        Value::Null => None,
+        other => Some(other),
     }
 }
 

@@ -1,11 +1,16 @@
 //! The application as written: services, the gateways before them and the databases behind them.
 
+use clap::ValueEnum;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::number;
 use crate::study::quantity::{Metrics, Name, TimeSpan};
 use crate::study::schema;
+
+/// Connections of a pod to its database.
+const POOL: u32 = 16;
 
 /// The application: services that call each other, the gateways before them, the databases behind them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,17 +19,17 @@ pub struct App {
     /// The gateway or service that the load calls.
     pub entry: Name,
     /// Ingress gateways, by name: an Envoy each, the same in every variant.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default)]
     pub gateways: IndexMap<Name, Gateway>,
     /// Nodes that the pods are spread over in turn: each a bridge, and a proxy where the data plane is ambient.
-    #[serde(default = "default::nodes")]
+    #[serde(default = "number::<1>")]
     #[schemars(range(min = 1, max = 100))]
     pub nodes: u32,
     /// The services, by name.
     #[schemars(extend("minProperties" = 1))]
     pub services: IndexMap<Name, Service>,
     /// Databases, by name: a server each, on fresh data.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default)]
     pub databases: IndexMap<Name, Database>,
 }
 
@@ -38,13 +43,12 @@ pub struct Gateway {
     /// The service that it hands requests to.
     pub to: Name,
     /// The group (namespace) under which reports list it.
-    #[serde(default = "default::group")]
+    #[serde(default = "default_group")]
     pub group: Name,
     /// Whether it ends TLS: the load speaks HTTPS to it, with a certificate of the run's own.
     #[serde(default)]
     pub tls: bool,
     /// The node that it is on, from 1 on, counted round where there are fewer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100), extend("examples" = [1]))]
     pub node: Option<u32>,
 }
@@ -64,21 +68,19 @@ pub struct Service {
     #[schemars(extend("examples" = [["server"]]))]
     pub calls: Vec<Name>,
     /// The group (namespace) under which reports list it.
-    #[serde(default = "default::group")]
+    #[serde(default = "default_group")]
     pub group: Name,
     /// Pods that play it; several need an isolation level with networks of their own.
-    #[serde(default = "default::replicas")]
+    #[serde(default = "number::<1>")]
     #[schemars(range(min = 1, max = 1000))]
     pub replicas: u32,
     /// The node that its pods are on, from 1 on, counted round where there are fewer; in turn when it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100), extend("examples" = [2]))]
     pub node: Option<u32>,
     /// A Prometheus text endpoint that each of its pods has: its series are sampled and stored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
     /// Names of the series of `metrics` that are stored; those of the JVM when it is left out.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[schemars(extend("examples" = [["http_requests_total"]]))]
     pub series: Vec<String>,
 }
@@ -125,10 +127,8 @@ pub struct BuiltIn {
     /// What it answers.
     pub reply: Reply,
     /// What it asks a database for each request, after its calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub postgres: Option<Queries>,
     /// A fault with a known answer: it stops answering at regular times.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stall: Option<Stall>,
 }
 
@@ -156,7 +156,7 @@ pub struct Petclinic {
     #[schemars(extend("examples" = ["vets"]))]
     pub part: PetclinicPart,
     /// Heap of its JVM from its start on, MiB; equal in all variants.
-    #[serde(default = "default::heap_mib")]
+    #[serde(default = "number::<256>")]
     #[schemars(range(min = 64, max = 65_536))]
     pub heap_mib: u32,
 }
@@ -203,7 +203,7 @@ pub struct WithData {
     #[schemars(extend("examples" = ["airline-db"]))]
     pub database: Name,
     /// Connections that each of its pods keeps to the database at the most.
-    #[serde(default = "default::pool")]
+    #[serde(default = "number::<POOL>")]
     #[schemars(range(min = 1, max = 1000))]
     pub connections: u32,
     /// What it does for each request.
@@ -225,14 +225,16 @@ pub enum AirlinePart {
 }
 
 /// What the built-in service is written in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("examples" = ["spring"]))]
 pub enum Runtime {
-    /// Rust.
+    /// Rust: starts at once, no JVM noise
     #[default]
     Native,
-    /// Spring Boot with WebFlux on Netty and R2DBC, on a JVM.
+    /// Spring Boot with WebFlux and R2DBC on a JVM: slower to start and to settle
     Spring,
 }
 
@@ -269,11 +271,10 @@ pub struct Queries {
     #[schemars(length(min = 1), extend("examples" = ["SELECT id, email FROM customers"]))]
     pub read: String,
     /// SQL for each POST, in a transaction; the body of the request is its one parameter, a text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["INSERT INTO log VALUES ($1)"]))]
     pub write: Option<String>,
     /// Connections of each pod's pool.
-    #[serde(default = "default::pool")]
+    #[serde(default = "number::<POOL>")]
     #[schemars(range(min = 1, max = 1000))]
     pub connections: u32,
 }
@@ -301,7 +302,7 @@ pub struct Database {
     /// Which program it is, and what is in it at first.
     pub program: DatabaseProgram,
     /// The group (namespace) under which reports list it.
-    #[serde(default = "default::group")]
+    #[serde(default = "default_group")]
     pub group: Name,
 }
 
@@ -324,7 +325,6 @@ pub struct Postgres {
     #[schemars(length(min = 1), extend("examples" = ["CREATE TABLE log (line text)"]))]
     pub seed: String,
     /// SQL that gives one row of two whole numbers: rows that writes have made, and different ones among them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1),
         extend("examples" = ["SELECT count(line), count(DISTINCT line) FROM log"])
@@ -343,28 +343,30 @@ pub struct AirlineDatabase {
     #[schemars(length(min = 1, max = 253), extend("examples" = ["db.airline.example"]))]
     pub host: String,
     /// Flights that are there at first.
-    #[serde(default = "default::flights")]
+    #[serde(default = "number::<200>")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub flights: u32,
     /// Seats of each flight.
-    #[serde(default = "default::seats")]
+    #[serde(default = "number::<1_000_000>")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub seats: u32,
     /// Customers.
-    #[serde(default = "default::customers")]
+    #[serde(default = "number::<1000>")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub customers: u32,
 }
 
 /// The database servers that can hold the airline.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("examples" = ["mongodb"]))]
 pub enum Server {
-    /// PostgreSQL; it speaks TLS from the first byte on, which needs version 17.
+    /// PostgreSQL 17, which speaks TLS from the first byte on
     #[default]
     Postgres,
-    /// MongoDB: `mongod` where `MONGOD` names one or `PATH` has one, else a server of its protocol.
+    /// MongoDB: a `mongod` where there is one, else a server of its protocol on a JVM
     Mongodb,
 }
 
@@ -462,7 +464,7 @@ impl Airline {
 
     /// Connections that each of its pods keeps to a database at the most.
     pub fn connections(&self) -> u32 {
-        self.data().map_or_else(default::pool, |data| data.connections)
+        self.data().map_or(POOL, |data| data.connections)
     }
 }
 
@@ -527,40 +529,6 @@ impl Default for Reply {
     }
 }
 
-/// The defaults that are no type's own; `default.yaml` states and explains them.
-mod default {
-    use super::Name;
-
-    pub(super) fn group() -> Name {
-        "default".parse().expect("small letters only")
-    }
-
-    pub(super) fn nodes() -> u32 {
-        1
-    }
-
-    pub(super) fn replicas() -> u32 {
-        1
-    }
-
-    pub(super) fn pool() -> u32 {
-        16
-    }
-
-    pub(super) fn flights() -> u32 {
-        200
-    }
-
-    /// Enough for any load.
-    pub(super) fn seats() -> u32 {
-        1_000_000
-    }
-
-    pub(super) fn customers() -> u32 {
-        1000
-    }
-
-    pub(super) fn heap_mib() -> u32 {
-        256
-    }
+fn default_group() -> Name {
+    "default".parse().expect("small letters only")
 }
