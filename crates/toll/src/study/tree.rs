@@ -89,7 +89,7 @@ impl Node {
         parent.entry(last).map(|entry| entry.key_span.clone())
     }
 
-    /// What it holds, without its places.
+    /// What it holds, without where that stands.
     pub(super) fn plain(&self) -> Value {
         match &self.content {
             Content::Scalar(value) => value.clone(),
@@ -158,22 +158,22 @@ fn is_plain(text: &str) -> bool {
 /// Text that is not YAML, or holds no document or several. Keys that occur twice do not end the
 /// reading: they go to `faults`, and their first value stays.
 pub(super) fn grow(text: &str, faults: &mut Vec<Fault>) -> Result<Node, Fault> {
-    let places = Places::of(text);
+    let offsets = ByteOffsets::of(text);
     let reader =
-        Reader { text, places: &places, parser: Parser::new_from_str(text), depth: 0, faults };
+        Reader { text, offsets: &offsets, parser: Parser::new_from_str(text), depth: 0, faults };
     reader.document().map_err(|stop| match stop {
         Stop::Fault(fault) => fault,
         Stop::Scan(error) => {
-            let at = places.shown(error.marker().index());
+            let at = offsets.shown(error.marker().index());
             Fault::new(Problem::Syntax { said: error.info().to_owned() }, at..at)
         }
     })
 }
 
 /// Byte offsets of the characters: the parser counts characters, messages count bytes.
-struct Places(Vec<usize>);
+struct ByteOffsets(Vec<usize>);
 
-impl Places {
+impl ByteOffsets {
     fn of(text: &str) -> Self {
         Self(text.char_indices().map(|(byte, _)| byte).chain([text.len()]).collect())
     }
@@ -207,7 +207,7 @@ impl From<ScanError> for Stop {
 /// Reads events into nodes, depth first.
 struct Reader<'t> {
     text: &'t str,
-    places: &'t Places,
+    offsets: &'t ByteOffsets,
     parser: Parser<'t, StrInput<'t>>,
     depth: usize,
     faults: &'t mut Vec<Fault>,
@@ -230,7 +230,7 @@ impl<'t> Reader<'t> {
                 Event::DocumentStart(_) if root.is_some() => {
                     return Err(Stop::Fault(Fault::new(
                         Problem::SecondDocument,
-                        self.places.span(span),
+                        self.offsets.span(span),
                     )));
                 }
                 Event::DocumentStart(_) => {}
@@ -246,7 +246,7 @@ impl<'t> Reader<'t> {
         span: saphyr_parser::Span,
         anchors: &mut Anchors,
     ) -> Result<Node, Stop> {
-        let start = self.places.span(span);
+        let start = self.offsets.span(span);
         let (content, anchor) = match event {
             Event::Alias(anchor) => match anchors.get(&anchor) {
                 Some(node) => (node.content.clone(), 0),
@@ -272,7 +272,7 @@ impl<'t> Reader<'t> {
             let (event, span) = self.next()?;
             if event == Event::SequenceEnd {
                 self.depth -= 1;
-                let span = self.one_line(start, self.places.span(span));
+                let span = self.one_line(start, self.offsets.span(span));
                 return Ok(remember(Node { content: Content::List(items), span }, anchor, anchors));
             }
             items.push(self.node(event, span, anchors)?);
@@ -286,7 +286,7 @@ impl<'t> Reader<'t> {
             let (event, span) = self.next()?;
             if event == Event::MappingEnd {
                 self.depth -= 1;
-                let span = self.one_line(start, self.places.span(span));
+                let span = self.one_line(start, self.offsets.span(span));
                 return Ok(remember(
                     Node { content: Content::Mapping(entries), span },
                     anchor,
@@ -307,7 +307,7 @@ impl<'t> Reader<'t> {
         span: saphyr_parser::Span,
         anchors: &mut Anchors,
     ) -> Result<Entry, Stop> {
-        let key_span = self.places.span(span);
+        let key_span = self.offsets.span(span);
         let Event::Scalar(key, ..) = key else {
             return Err(Stop::Fault(Fault::new(Problem::KeyIsNotText, key_span)));
         };

@@ -4,14 +4,14 @@
 //! which service plays which part.
 
 use super::app::OwnCalls;
-use super::{Nonsense, Place, at_value, database_at, program_at, unknown};
+use super::{Violation, at_value, database_at, program_at, unknown};
 use crate::study::fault::Problem;
 use crate::study::model::{Airline, AirlinePart, App, Database, Method, Request, Service, Study};
 use crate::study::quantity::{Name, is_host};
 use crate::study::tree::Pointer;
 
 /// All that does not fit in the airline and its databases.
-pub(super) fn check(app: &App) -> Vec<Nonsense> {
+pub(super) fn check(app: &App) -> Vec<Violation> {
     let mut found = Vec::new();
     for (name, service) in &app.services {
         let data = service.program.airline().and_then(Airline::data);
@@ -26,7 +26,7 @@ pub(super) fn check(app: &App) -> Vec<Nonsense> {
     found
 }
 
-/// One service each of the parts that it calls, and no other. Calls of what is not there are told elsewhere.
+/// One service each of the parts that it calls, and no other. Calls of what is not there are another problem.
 pub(super) fn own_calls(app: &App, part: AirlinePart, calls: &[Name]) -> Option<OwnCalls> {
     let called: Option<Vec<&Service>> = calls.iter().map(|name| app.services.get(name)).collect();
     let mut parts: Vec<Option<AirlinePart>> = called?.into_iter().map(part_of).collect();
@@ -56,7 +56,7 @@ fn first_of(app: &App, part: AirlinePart) -> String {
 }
 
 /// Each part but the web asks a database that holds the airline.
-fn database_of(app: &App, name: &Name, database: &Name) -> Option<Nonsense> {
+fn database_of(app: &App, name: &Name, database: &Name) -> Option<Violation> {
     let problem = match app.databases.get(database) {
         None => unknown("database", database, app.databases.keys())?,
         Some(held) if held.airline().is_some() => return None,
@@ -71,7 +71,7 @@ fn database_of(app: &App, name: &Name, database: &Name) -> Option<Nonsense> {
 }
 
 /// Bookings in one database and their seats in another: no count would fit.
-fn several_databases(app: &App) -> Vec<Nonsense> {
+fn several_databases(app: &App) -> Vec<Violation> {
     let held =
         |database: &Name| app.databases.get(database).is_some_and(|held| held.airline().is_some());
     let mut parts = app.services.iter().filter_map(|(name, service)| {
@@ -80,22 +80,17 @@ fn several_databases(app: &App) -> Vec<Nonsense> {
     });
     let Some((first, database)) = parts.next() else { return Vec::new() };
     let others = parts.filter(|(_, other)| *other != database);
-    let found = |(other, _): (&Name, &Name)| Nonsense {
-        problem: Problem::AirlineInTwo {
-            one: first.to_string(),
-            database: database.to_string(),
-            other: other.to_string(),
-        },
-        at: Place::Value(program_at(other, "airline", "database")),
-        also: vec![(
-            Place::Value(program_at(first, "airline", "database")),
-            Some("the first is here"),
-        )],
+    let at = |service: &Name| program_at(service, "airline", "database");
+    let found = |(other, _): (&Name, &Name)| {
+        let (one, database) = (first.to_string(), database.to_string());
+        let problem = Problem::AirlineInTwo { one, database, other: other.to_string() };
+        let found = at_value(problem, at(other)).see_value(at(first), "the first is here");
+        found.from(&["app", "databases"])
     };
-    others.map(found).map(|found| found.from(&["app", "databases"])).collect()
+    others.map(found).collect()
 }
 
-fn host(name: &Name, database: &Database) -> Option<Nonsense> {
+fn host(name: &Name, database: &Database) -> Option<Violation> {
     let host = &database.airline()?.host;
     let problem = Problem::Unreadable {
         text: host.clone(),
@@ -106,7 +101,7 @@ fn host(name: &Name, database: &Database) -> Option<Nonsense> {
 }
 
 /// Queries of a service that is no part of the airline.
-fn queried(app: &App, name: &Name, database: &Database) -> Vec<Nonsense> {
+fn queried(app: &App, name: &Name, database: &Database) -> Vec<Violation> {
     let queries = app.services.iter().filter(|(_, service)| {
         service.program.queries().is_some_and(|queries| queries.database == *name)
     });
@@ -119,17 +114,14 @@ fn queried(app: &App, name: &Name, database: &Database) -> Vec<Nonsense> {
 }
 
 /// What is outside of the mesh is found by its name.
-fn shared_hosts(app: &App) -> Vec<Nonsense> {
+fn shared_hosts(app: &App) -> Vec<Violation> {
     let hosts: Vec<(&Name, &str)> = app.external().collect();
-    let at = |name: &Name| Place::Value(database_at(name, &["airline", "host"]));
+    let at = |name: &Name| database_at(name, &["airline", "host"]);
     let shared = |(number, (name, host)): (usize, &(&Name, &str))| {
         let (other, _) = hosts[..number].iter().find(|(_, earlier)| earlier == host)?;
-        let (one, other_name) = (name.to_string(), other.to_string());
-        Some(Nonsense {
-            problem: Problem::SameHost { host: (*host).into(), one, other: other_name },
-            at: at(name),
-            also: vec![(at(other), Some("taken here"))],
-        })
+        let (host, one, other_name) = ((*host).into(), name.to_string(), other.to_string());
+        let problem = Problem::SameHost { host, one, other: other_name };
+        Some(at_value(problem, at(name)).see_value(at(other), "taken here"))
     };
     hosts.iter().enumerate().filter_map(shared).collect()
 }
@@ -148,7 +140,7 @@ pub(in crate::study) fn books(app: &App, request: &Request) -> bool {
 }
 
 /// That the part of the airline which the load calls has no such answer, if so.
-pub(super) fn unanswered(study: &Study, request: &Request, at: &Pointer) -> Option<Nonsense> {
+pub(super) fn unanswered(study: &Study, request: &Request, at: &Pointer) -> Option<Violation> {
     let (entry, part) = called_part(&study.app)?;
     let asked = in_words(request);
     if part.answers().contains(&asked.as_str()) {

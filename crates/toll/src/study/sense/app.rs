@@ -2,9 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::{
-    Nonsense, Place, airline, at_key, at_value, database_at, program_at, service_at, unknown,
-};
+use super::{Violation, airline, at_key, at_value, database_at, program_at, service_at, unknown};
 use crate::study::fault::Problem;
 use crate::study::model::{
     App, BuiltIn, Database, Petclinic, PetclinicPart, Program, Queries, Service,
@@ -13,7 +11,7 @@ use crate::study::quantity::Name;
 use crate::study::tree::Pointer;
 
 /// All that does not fit together in the application.
-pub(super) fn check(app: &App) -> Vec<Nonsense> {
+pub(super) fn check(app: &App) -> Vec<Violation> {
     let services = &app.services;
     let mut found = shared_ports(app);
     found.extend(unknown_entry(app));
@@ -36,12 +34,15 @@ pub(super) fn check(app: &App) -> Vec<Nonsense> {
 }
 
 /// A gateway, a service or a database: what has a name and a port in the application.
-struct Node<'a> {
-    section: &'static str,
+pub(super) struct Node<'a> {
+    /// Where the application lists it.
+    pub section: &'static str,
     kind: &'static str,
-    name: &'a Name,
+    /// Its name.
+    pub name: &'a Name,
     port: u16,
-    replicas: u32,
+    /// Its pods.
+    pub replicas: u32,
 }
 
 impl Node<'_> {
@@ -56,7 +57,7 @@ impl Node<'_> {
 }
 
 /// In the order in which a request meets them.
-fn nodes(app: &App) -> Vec<Node<'_>> {
+pub(super) fn nodes(app: &App) -> Vec<Node<'_>> {
     let node =
         |section, kind| move |name, port, replicas| Node { section, kind, name, port, replicas };
     let (gateway, service) = (node("gateways", "gateway"), node("services", "service"));
@@ -80,11 +81,10 @@ fn clashing<'n, 'a>(
 }
 
 /// Parts whose pods have the same names.
-pub(super) fn shared_names(app: &App) -> Vec<Nonsense> {
-    let shared = |(node, other): (&Node, &Node)| Nonsense {
-        problem: Problem::SameName { one: node.title(), other: other.title() },
-        at: Place::Key(node.at()),
-        also: vec![(Place::Key(other.at()), Some("taken here"))],
+pub(super) fn shared_names(app: &App) -> Vec<Violation> {
+    let shared = |(node, other): (&Node, &Node)| {
+        let problem = Problem::SameName { one: node.title(), other: other.title() };
+        at_key(problem, node.at()).see_key(other.at(), "taken here")
     };
     let clashes = |one: &Node, other: &Node| {
         one.name == other.name || is_pod_of(one, other) || is_pod_of(other, one)
@@ -99,16 +99,13 @@ fn is_pod_of(one: &Node, other: &Node) -> bool {
     other.replicas > 1 && number.is_some_and(|number| (1..=other.replicas).contains(&number))
 }
 
-fn shared_ports(app: &App) -> Vec<Nonsense> {
+fn shared_ports(app: &App) -> Vec<Violation> {
     let ports = listeners(app);
     let shared = |(number, one): (usize, &Listener)| {
         let other = ports[..number].iter().find(|other| other.port == one.port)?;
         let (name, taken) = (one.name.to_string(), other.name.to_string());
-        Some(Nonsense {
-            problem: Problem::SamePort { port: one.port, one: name, other: taken },
-            at: Place::Value(one.at.clone()),
-            also: vec![(Place::Value(other.at.clone()), Some("taken here"))],
-        })
+        let problem = Problem::SamePort { port: one.port, one: name, other: taken };
+        Some(at_value(problem, one.at.clone()).see_value(other.at.clone(), "taken here"))
     };
     ports.iter().enumerate().filter_map(shared).collect()
 }
@@ -141,7 +138,7 @@ pub(super) fn ports(app: &App) -> Vec<(u16, Pointer)> {
     listeners(app).into_iter().map(|listener| (listener.port, listener.at)).collect()
 }
 
-fn unknown_entry(app: &App) -> Option<Nonsense> {
+fn unknown_entry(app: &App) -> Option<Violation> {
     let known = app.gateways.keys().chain(app.services.keys());
     let kind = if app.gateways.is_empty() { "service" } else { "gateway or service" };
     let problem = unknown(kind, &app.entry, known)?;
@@ -150,14 +147,14 @@ fn unknown_entry(app: &App) -> Option<Nonsense> {
 }
 
 /// The pods of a service are chosen from by who calls it; the load does not choose.
-fn replicated_entry(app: &App) -> Option<Nonsense> {
+fn replicated_entry(app: &App) -> Option<Violation> {
     let service = app.services.get(&app.entry).filter(|service| service.replicas > 1)?;
     let (name, replicas) = (app.entry.to_string(), service.replicas);
     let problem = Problem::EntryReplicas { service: name, replicas };
     Some(at_value(problem, service_at(&app.entry, "replicas")).from(&["app", "entry"]))
 }
 
-fn unknown_services(app: &App) -> Vec<Nonsense> {
+fn unknown_services(app: &App) -> Vec<Violation> {
     let calls = app.services.iter().flat_map(|(caller, service)| {
         let at = service_at(caller, "calls");
         let numbered = service.calls.iter().enumerate();
@@ -180,7 +177,7 @@ fn unknown_services(app: &App) -> Vec<Nonsense> {
 }
 
 /// Each circle of calls once, at the call that closes it.
-fn circles(services: &IndexMap<Name, Service>) -> Vec<Nonsense> {
+fn circles(services: &IndexMap<Name, Service>) -> Vec<Violation> {
     let mut search =
         CircleSearch { services, way: Vec::new(), done: Vec::new(), found: Vec::new() };
     services.keys().for_each(|service| search.visit(service));
@@ -192,7 +189,7 @@ struct CircleSearch<'s> {
     services: &'s IndexMap<Name, Service>,
     way: Vec<Call<'s>>,
     done: Vec<&'s Name>,
-    found: Vec<Nonsense>,
+    found: Vec<Violation>,
 }
 
 /// A service on the way, and which of its calls the way goes on with.
@@ -219,15 +216,12 @@ impl<'s> CircleSearch<'s> {
     }
 }
 
-fn circle(way: &[Call]) -> Nonsense {
-    let place = |call: &Call| Place::Value(service_at(call.caller, "calls").child(call.number));
+fn circle(way: &[Call]) -> Violation {
+    let at = |call: &Call| service_at(call.caller, "calls").child(call.number);
     let (last, others) = way.split_last().expect("a circle has at least the call that closes it");
     let callers = way.iter().chain(way.first()).map(|call| call.caller.to_string());
-    Nonsense {
-        problem: Problem::CallCircle { circle: callers.collect() },
-        at: place(last),
-        also: others.iter().map(|call| (place(call), Some("this call leads there"))).collect(),
-    }
+    let found = at_value(Problem::CallCircle { circle: callers.collect() }, at(last));
+    others.iter().fold(found, |found, call| found.see_value(at(call), "this call leads there"))
 }
 
 /// What a program calls, where that is its own affair.
@@ -241,7 +235,7 @@ pub(super) struct OwnCalls {
 }
 
 /// The built-in service and the user's own program call what the study says; others do not.
-fn other_calls(app: &App, name: &Name, service: &Service) -> Option<Nonsense> {
+fn other_calls(app: &App, name: &Name, service: &Service) -> Option<Violation> {
     let nothing = |program: &str| OwnCalls {
         fit: service.calls.is_empty(),
         rule: format!("{program} and calls nothing"),
@@ -269,13 +263,13 @@ fn other_calls(app: &App, name: &Name, service: &Service) -> Option<Nonsense> {
     Some(parts.fold(found, |found, part| found.because_of(program_at(part, "airline", "part"))))
 }
 
-fn metrics_of_nginx(name: &Name, service: &Service) -> Option<Nonsense> {
+fn metrics_of_nginx(name: &Name, service: &Service) -> Option<Violation> {
     let has = service.metrics.is_some() && matches!(service.program, Program::Nginx(_));
     let problem = Problem::MetricsOfNginx { service: name.to_string() };
     has.then(|| at_key(problem, service_at(name, "metrics")))
 }
 
-fn series_of_none(name: &Name, service: &Service) -> Option<Nonsense> {
+fn series_of_none(name: &Name, service: &Service) -> Option<Violation> {
     let surplus = !service.series.is_empty() && service.metrics.is_none();
     let problem = Problem::SeriesOfNoMetrics { service: name.to_string() };
     surplus.then(|| {
@@ -283,18 +277,15 @@ fn series_of_none(name: &Name, service: &Service) -> Option<Nonsense> {
     })
 }
 
-fn endless_stall(name: &Name, service: &BuiltIn) -> Option<Nonsense> {
+fn endless_stall(name: &Name, service: &BuiltIn) -> Option<Violation> {
     let stall = service.stall.filter(|stall| stall.lasting >= stall.every)?;
     let at = program_at(name, "built_in", "stall");
     let (lasting, every) = (stall.lasting.to_string(), stall.every.to_string());
-    Some(Nonsense {
-        problem: Problem::StallFillsPeriod { lasting, every },
-        at: Place::Value(at.child("for")),
-        also: vec![(Place::Value(at.child("every")), Some("the period"))],
-    })
+    let found = at_value(Problem::StallFillsPeriod { lasting, every }, at.child("for"));
+    Some(found.see_value(at.child("every"), "the period"))
 }
 
-fn nothing_to_relay(name: &Name, service: &Service, built_in: &BuiltIn) -> Option<Nonsense> {
+fn nothing_to_relay(name: &Name, service: &Service, built_in: &BuiltIn) -> Option<Violation> {
     let problem = Problem::NothingToRelay { service: name.to_string() };
     (built_in.reply.relay && service.calls.is_empty()).then(|| {
         let at = program_at(name, "built_in", "reply").child("relay");
@@ -307,30 +298,27 @@ fn queries(app: &App) -> impl Iterator<Item = (&Name, &Queries)> {
     app.services.iter().filter_map(|(name, service)| Some((name, service.program.queries()?)))
 }
 
-fn unknown_database(app: &App, name: &Name, queries: &Queries) -> Option<Nonsense> {
+fn unknown_database(app: &App, name: &Name, queries: &Queries) -> Option<Violation> {
     let problem = unknown("database", &queries.database, app.databases.keys())?;
     let at = program_at(name, "built_in", "postgres").child("database");
     Some(at_value(problem, at).from(&["app", "databases"]))
 }
 
 /// Writes that could not be checked: nothing says how many rows they have made.
-fn uncounted_writes(app: &App, name: &Name, queries: &Queries) -> Option<Nonsense> {
+fn uncounted_writes(app: &App, name: &Name, queries: &Queries) -> Option<Violation> {
     let uncounted =
         |database: &&Database| database.written().is_none() && database.airline().is_none();
     app.databases.get(&queries.database).filter(uncounted)?;
     queries.write.as_ref()?;
-    let place = database_at(&queries.database, &["postgres"]);
-    let missing = (Place::Key(place.clone()), Some("`written` is missing here"));
-    let found = Nonsense {
-        problem: Problem::UncountedWrites { database: queries.database.to_string() },
-        at: Place::Value(program_at(name, "built_in", "postgres").child("write")),
-        also: vec![missing],
-    };
-    Some(found.because_of(place.child("written")))
+    let postgres = database_at(&queries.database, &["postgres"]);
+    let problem = Problem::UncountedWrites { database: queries.database.to_string() };
+    let found = at_value(problem, program_at(name, "built_in", "postgres").child("write"));
+    let found = found.because_of(postgres.child("written"));
+    Some(found.see_key(postgres, "`written` is missing here"))
 }
 
 /// Databases that no service queries; when a query names none that there is, one of them may be meant.
-fn unasked_databases(app: &App) -> Vec<Nonsense> {
+fn unasked_databases(app: &App) -> Vec<Violation> {
     let asked = app.services.values().filter_map(|service| service.program.database());
     let asked: Vec<&Name> = asked.collect();
     if asked.iter().any(|name| !app.databases.contains_key(*name)) {
@@ -345,7 +333,7 @@ fn unasked_databases(app: &App) -> Vec<Nonsense> {
             [("built_in", "postgres"), ("airline", "database")]
                 .map(|(program, key)| program_at(service, program, key))
         });
-        keys.fold(found, Nonsense::because_of)
+        keys.fold(found, Violation::because_of)
     };
     app.databases.iter().filter(|(name, _)| !asked.contains(name)).map(unasked).collect()
 }
