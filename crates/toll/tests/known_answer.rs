@@ -24,7 +24,7 @@ question: Does a stall show as arithmetic says?
 app:
   entry: server
   services:
-    server: {port: 9000, work: {cpu: 0us}, stall: {every: 1s, for: 100ms}}
+    server: {port: 9000, program: {built_in: {work: {cpu: 0us}, stall: {every: 1s, for: 100ms}}}}
 variants:
   a: {}
   b: {}

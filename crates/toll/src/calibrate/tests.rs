@@ -287,7 +287,8 @@ fn equal_arms_are_one_deployment_six_times_under_the_headline_load() {
 
 #[test]
 fn a_study_without_a_service_to_plant_in_is_refused() {
-    let nothing_built_in = STUDY.replace("{port: 9000}", "{port: 9000, command: [./own]}");
+    let nothing_built_in =
+        STUDY.replace("{port: 9000}", "{port: 9000, program: {command: [./own]}}");
     let refused = super::equal_arms(&planned(&nothing_built_in), 600.0).unwrap_err();
     assert_eq!(refused, Unfit::NoService { study: "made-up".into() });
 }

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::calibrate::CalibrateArguments;
 use super::capacity::CapacityArguments;
 use crate::load::arguments::{LoadArguments, MergeArguments};
+use crate::study::{Runtime, Server};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -126,10 +127,10 @@ pub struct StudyChoice {
     pub aa: bool,
     /// What the built-in services are written in (default: the study's, else native)
     #[arg(long, value_enum)]
-    pub runtime: Option<RuntimeChoice>,
+    pub runtime: Option<Runtime>,
     /// The server of the databases outside of the mesh (default: the study's)
     #[arg(long, value_enum)]
-    pub database: Option<DatabaseChoice>,
+    pub database: Option<Server>,
     /// Seed of the order and of Poisson arrivals (default: from the clock, recorded)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -271,24 +272,6 @@ pub enum ReportFormat {
     Json,
     /// One self-contained page
     Html,
-}
-
-/// What the built-in services may be written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RuntimeChoice {
-    /// Rust: starts at once, no JVM noise
-    Native,
-    /// Spring Boot with WebFlux and R2DBC on a JVM: slower to start and to settle
-    Spring,
-}
-
-/// Servers that a database outside of the mesh may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DatabaseChoice {
-    /// MongoDB: a `mongod` where there is one, else a server of its protocol on a JVM
-    Mongodb,
-    /// PostgreSQL 17, which speaks TLS from the first byte on
-    Postgres,
 }
 
 /// Isolation levels of the local lab.

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use toll_lab::parts::{self, Fetch, PartError};
-use toll_lab::{DatabaseServer, Isolation, Lab, LocalOptions, Runtime};
+use toll_lab::{Isolation, Lab, LocalOptions};
 
 use super::arguments::{
-    DatabaseChoice, DoctorArguments, IsolationChoice, PlanArguments, ReportArguments, ReportFormat,
-    RoundsChoice, RunArguments, RuntimeChoice, StudyArguments, StudyChoice,
+    DoctorArguments, IsolationChoice, PlanArguments, ReportArguments, ReportFormat, RoundsChoice,
+    RunArguments, StudyArguments, StudyChoice,
 };
 use super::calibrate;
 use super::exit;
@@ -343,7 +343,7 @@ impl Wish {
         let (name, text) = study_text(&choice.study)?;
         let (study, warnings) = read(&name, &text)?;
         let choices = Choices {
-            database: choice.database.map(database),
+            database: choice.database.map(Into::into),
             profile: profile(choice),
             rounds,
             for_s: choice.time_s,
@@ -351,7 +351,7 @@ impl Wish {
             curve: choice.curve,
             variants: choice.variants.clone(),
             against_itself: choice.aa,
-            runtime: choice.runtime.map(runtime),
+            runtime: choice.runtime.map(Into::into),
             seed: choice.seed.unwrap_or_else(seed_from_clock),
             unavailable: vec![],
             ztunnel: ztunnel(&study, &choice.variants)?,
@@ -448,20 +448,6 @@ fn lab(
         work_dir: std::env::temp_dir(),
         interrupt: Arc::clone(interrupt),
     })?)
-}
-
-fn runtime(choice: RuntimeChoice) -> Runtime {
-    match choice {
-        RuntimeChoice::Native => Runtime::Native,
-        RuntimeChoice::Spring => Runtime::Spring,
-    }
-}
-
-fn database(choice: DatabaseChoice) -> DatabaseServer {
-    match choice {
-        DatabaseChoice::Mongodb => DatabaseServer::MongoDb,
-        DatabaseChoice::Postgres => DatabaseServer::Postgres,
-    }
 }
 
 fn isolation(choice: IsolationChoice) -> Isolation {

@@ -77,14 +77,14 @@ impl Parts {
 
     fn find_agent(&mut self, variant: &str, deployment: &Deployment) {
         let DataPlane::Agent(agent) = &deployment.data_plane else { return };
-        let (place, found) = match &agent.kind {
+        let (slot, found) = match &agent.kind {
             AgentKind::OpenTelemetry => {
                 (&mut self.opentelemetry, fetched(OPENTELEMETRY, parts::opentelemetry))
             }
             AgentKind::EaseAgent { jar } => (&mut self.easeagent, parts::java_agent(jar)),
         };
         match found {
-            Ok(part) => *place = Some(part),
+            Ok(part) => *slot = Some(part),
             Err(error) => self.lacking.push((variant.to_owned(), error)),
         }
     }

@@ -19,7 +19,7 @@ pub struct Progress {
     began: Instant,
     rounds: Option<usize>,
     round: usize,
-    /// Seconds to go when it was last told, and when that was.
+    /// Seconds to go by the last estimate, and when that was made.
     remaining: (f64, Instant),
     stage: String,
 }
@@ -94,15 +94,15 @@ impl Progress {
     pub fn narrow(&self, headline: &[Effect]) {
         match &self.live {
             Some(live) => live.table.set_message(table(headline).join("\n")),
-            None => say(&format!("{}: {}", self.place(), in_a_line(headline))),
+            None => say(&format!("{}: {}", self.position(), in_a_line(headline))),
         }
     }
 
     /// `round 3 of 10, 1:12 min gone, about 3:48 min to go`
-    fn place(&self) -> String {
+    fn position(&self) -> String {
         let of = self.rounds.map_or(String::new(), |rounds| format!(" of {rounds}"));
-        let (then_s, told) = self.remaining;
-        let left = clock(then_s - told.elapsed().as_secs_f64());
+        let (then_s, since) = self.remaining;
+        let left = clock(then_s - since.elapsed().as_secs_f64());
         let gone = clock(self.began.elapsed().as_secs_f64());
         format!("round {}{of}, {gone} gone, about {left} to go", self.round)
     }
@@ -119,7 +119,7 @@ impl Progress {
 
     fn redraw(&self, detail: &str) {
         if let Some(live) = &self.live {
-            live.line.set_message(format!("{} | {} | {detail}", self.place(), self.stage));
+            live.line.set_message(format!("{} | {} | {detail}", self.position(), self.stage));
         }
     }
 
@@ -170,10 +170,11 @@ fn table(headline: &[Effect]) -> Vec<String> {
     }
     let head = metrics.iter().map(|metric| format!("{:>16}", metric.name())).collect::<String>();
     let row = |variant: &&String| {
-        let of = |metric: &Metric| {
+        let effect_of = |metric: &Metric| {
             headline.iter().find(|e| e.variant == **variant && e.metric == *metric)
         };
-        let cells = metrics.iter().map(|metric| of(metric).map_or("-".into(), |e| change(e, half)));
+        let cells =
+            metrics.iter().map(|metric| effect_of(metric).map_or("-".into(), |e| change(e, half)));
         let cells = cells.map(|cell| format!("{cell:>16}")).collect::<String>();
         format!("  {variant:<12}{cells}")
     };
@@ -182,12 +183,12 @@ fn table(headline: &[Effect]) -> Vec<String> {
 }
 
 fn in_a_line(headline: &[Effect]) -> String {
-    let of = |effect: &Effect| {
+    let in_words = |effect: &Effect| {
         format!("{} {} {}", effect.variant, effect.metric.name(), change(effect, range))
     };
     match headline {
         [] => "nothing to compare yet".into(),
-        effects => effects.iter().map(of).collect::<Vec<_>>().join("; "),
+        effects => effects.iter().map(in_words).collect::<Vec<_>>().join("; "),
     }
 }
 
@@ -229,15 +230,14 @@ fn settling(arm: &str, at_s: f64, throughput_per_s: f64, cpu_us: Option<f64>) ->
 }
 
 /// `vus-320: 120 of 320 virtual users: the slowest variant carries 572 requests/s here, 1,526 where ...`
-fn users_scaled(load: &str, [users, of]: [u32; 2], [here, there]: [f64; 2]) -> String {
+fn users_scaled(load: &str, [users, wanted]: [u32; 2], [here, there]: [f64; 2]) -> String {
     let (here, there) = (grouped(here), grouped(there));
-    let of = if users == of {
-        format!("all {of} virtual users")
-    } else {
-        format!("{users} of {of} virtual users")
+    let share = match users == wanted {
+        true => format!("all {wanted} virtual users"),
+        false => format!("{users} of {wanted} virtual users"),
     };
     format!(
-        "{load}: {of}: the slowest variant carries {here} requests/s here, {there} where they were chosen"
+        "{load}: {share}: the slowest variant carries {here} requests/s here, {there} where they were chosen"
     )
 }
 

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 
+use miette::Diagnostic;
+
 use crate::analysis::capacity::CapacityError;
 use crate::calibrate::Unfit;
 use crate::cli::exit;
@@ -94,7 +96,7 @@ impl CliError {
             Self::MoreOfNothing { more } => {
                 Some(format!("use `--resume RUN --rounds +{more}`, or `--rounds {more}`"))
             }
-            Self::Plan(error) => error.help(),
+            Self::Plan(error) => error.help().map(|help| help.to_string()),
             Self::Lab(error) => error.help(),
             Self::Part(error) | Self::PetclinicSkipped(error) => error.help(),
             Self::RuntimeSkipped(error) => Some(match error.help() {
@@ -145,7 +147,7 @@ pub fn say_error(error: &CliError) {
     }
 }
 
-/// The error and what caused it. Some texts hold their cause already: it is not told twice.
+/// The error and what caused it. Some texts hold their cause already: it is not said twice.
 pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

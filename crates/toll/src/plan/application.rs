@@ -82,9 +82,9 @@ fn gateway(name: &str, gateway: &study::Gateway) -> Service {
 }
 
 fn database(name: &str, database: &study::Database, chosen: Chosen) -> Service {
-    let external = database.external.as_ref();
+    let external = database.airline().map(|airline| External { host: airline.host.clone() });
     Service {
-        external: external.map(|external| External { host: external.host.clone() }),
+        external,
         name: name.into(),
         group: database.group.to_string(),
         replicas: 1,
@@ -98,33 +98,30 @@ fn database(name: &str, database: &study::Database, chosen: Chosen) -> Service {
 }
 
 fn contents(database: &study::Database, chosen: Chosen) -> Program {
-    match database.airline {
-        None => Program::Postgres(Postgres {
-            seed: database.seed.clone().unwrap_or_default(),
-            written: database.written.clone(),
+    match &database.program {
+        study::DatabaseProgram::Postgres(postgres) => Program::Postgres(Postgres {
+            seed: postgres.seed.clone(),
+            written: postgres.written.clone(),
         }),
-        Some(study::Inventory { flights, seats, customers }) => {
-            let written = match database.server.unwrap_or_default() {
-                study::Server::Postgres => DatabaseServer::Postgres,
-                study::Server::Mongodb => DatabaseServer::MongoDb,
-            };
-            let server = chosen.database.unwrap_or(written);
-            Program::AirlineDatabase(AirlineDatabase { server, flights, seats, customers })
-        }
+        study::DatabaseProgram::Airline(airline) => Program::AirlineDatabase(AirlineDatabase {
+            server: chosen.database.unwrap_or(airline.server.into()),
+            flights: airline.flights,
+            seats: airline.seats,
+            customers: airline.customers,
+        }),
     }
 }
 
 fn service(name: &str, service: &study::Service, chosen: Chosen) -> Service {
     // A database is asked after all calls.
-    let database = service.postgres.iter().map(|queries| &queries.database);
-    let database = database.chain(&service.database);
+    let database = service.program.database();
     Service {
         external: None,
         name: name.into(),
         group: service.group.to_string(),
         replicas: service.replicas as usize,
         port: service.port,
-        program: program(service, chosen),
+        program: program(&service.program, chosen),
         calls: service.calls.iter().chain(database).map(ToString::to_string).collect(),
         metrics: service.metrics.as_ref().map(|endpoint| Metrics {
             port: endpoint.port,
@@ -143,47 +140,56 @@ fn series(service: &study::Service) -> Vec<String> {
     }
 }
 
-fn program(service: &study::Service, chosen: Chosen) -> Program {
-    match service.program() {
-        study::Program::Command(command) => Program::Command(command.to_vec()),
-        study::Program::Nginx(nginx) => Program::Nginx(Nginx { bytes: nginx.bytes as usize }),
-        study::Program::Airline { part, work, connections } => Program::Airline(Airline {
-            part: match part {
-                study::Airline::Web => AirlinePart::Web,
-                study::Airline::Flights => AirlinePart::Flights,
-                study::Airline::Bookings => AirlinePart::Bookings,
-                study::Airline::Customers => AirlinePart::Customers,
-            },
-            work: work.cpu.get(),
-            connections,
+fn program(program: &study::Program, chosen: Chosen) -> Program {
+    match program {
+        study::Program::BuiltIn(service) => Program::BuiltIn(BuiltIn {
+            runtime: chosen.runtime.unwrap_or(service.runtime.into()),
+            work: service.work.cpu.get(),
+            reply_bytes: service.reply.bytes as usize,
+            status: service.reply.status,
+            relay: service.reply.relay,
+            queries: service.postgres.as_ref().map(queries),
+            stall: service.stall.map(|s| Stall { every: s.every.get(), lasting: s.lasting.get() }),
+            planted: Planted::default(),
         }),
-        study::Program::Petclinic { part, heap_mib } => Program::Petclinic(Petclinic {
-            part: match part {
-                study::Petclinic::Gateway => PetclinicPart::Gateway,
-                study::Petclinic::Vets => PetclinicPart::Vets,
+        study::Program::Command(command) => Program::Command(command.clone()),
+        study::Program::Nginx(nginx) => Program::Nginx(Nginx { bytes: nginx.bytes as usize }),
+        study::Program::Petclinic(petclinic) => Program::Petclinic(Petclinic {
+            part: match petclinic.part {
+                study::PetclinicPart::Gateway => PetclinicPart::Gateway,
+                study::PetclinicPart::Vets => PetclinicPart::Vets,
             },
-            heap_mib,
+            heap_mib: petclinic.heap_mib,
             compilers: chosen.compilers,
         }),
-        study::Program::BuiltIn { runtime, work, reply, queries: asked, stall } => {
-            Program::BuiltIn(BuiltIn {
-                runtime: chosen.runtime.unwrap_or(written_in(runtime)),
-                work: work.cpu.get(),
-                reply_bytes: reply.bytes as usize,
-                status: reply.status,
-                relay: reply.relay,
-                queries: asked.map(queries),
-                stall: stall.map(|s| Stall { every: s.every.get(), lasting: s.lasting.get() }),
-                planted: Planted::default(),
-            })
+        study::Program::Airline(airline) => Program::Airline(Airline {
+            part: match airline.part() {
+                study::AirlinePart::Web => AirlinePart::Web,
+                study::AirlinePart::Flights => AirlinePart::Flights,
+                study::AirlinePart::Bookings => AirlinePart::Bookings,
+                study::AirlinePart::Customers => AirlinePart::Customers,
+            },
+            work: airline.work().cpu.get(),
+            connections: airline.connections(),
+        }),
+    }
+}
+
+impl From<study::Runtime> for Runtime {
+    fn from(runtime: study::Runtime) -> Self {
+        match runtime {
+            study::Runtime::Native => Self::Native,
+            study::Runtime::Spring => Self::Spring,
         }
     }
 }
 
-fn written_in(runtime: study::Runtime) -> Runtime {
-    match runtime {
-        study::Runtime::Native => Runtime::Native,
-        study::Runtime::Spring => Runtime::Spring,
+impl From<study::Server> for DatabaseServer {
+    fn from(server: study::Server) -> Self {
+        match server {
+            study::Server::Postgres => Self::Postgres,
+            study::Server::Mongodb => Self::MongoDb,
+        }
     }
 }
 

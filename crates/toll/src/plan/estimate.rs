@@ -1,4 +1,4 @@
-//! How long a plan takes: what a person is told before it runs. Rough, and on the long side.
+//! How long a plan takes: what a person reads before it runs. Rough, and on the long side.
 
 use toll_lab::{
     AirlineDatabase, BuiltIn, Compilers, DataPlane, DatabaseServer, Deployment, Program, Runtime,
@@ -92,8 +92,8 @@ impl Plan {
 
     /// A short slice of each load for each arm, seconds.
     fn rehearsal_s(&self, size: usize, loads: &[&PlannedLoad]) -> f64 {
-        let of = |load: &&PlannedLoad| load.guard_s(self.guard_s) + REHEARSED_S + DRAIN_S;
-        let one_arm_s: f64 = loads.iter().map(of).sum();
+        let slice_s = |load: &&PlannedLoad| load.guard_s(self.guard_s) + REHEARSED_S + DRAIN_S;
+        let one_arm_s: f64 = loads.iter().map(slice_s).sum();
         (self.rehearsal(size).len() / loads.len().max(1)) as f64 * one_arm_s
     }
 

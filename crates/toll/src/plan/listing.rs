@@ -2,7 +2,7 @@
 //!
 //! A sweep is shown as the matrix that it is, and a text that many pods have, once.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use similar::TextDiff;
 use toll_lab::{
@@ -38,6 +38,11 @@ macro_rules! line {
     };
 }
 
+/// A line of a section: what it is about, and what there is to say.
+fn row(text: &mut String, name: &str, what: impl fmt::Display) {
+    line!(text, "  {name:<14} {what}");
+}
+
 fn head(text: &mut String, plan: &Plan) {
     line!(text, "study     {} ({} profile)", plan.study, plan.profile);
     line!(text, "question  {}", plan.question);
@@ -45,13 +50,17 @@ fn head(text: &mut String, plan: &Plan) {
     let headline: Vec<String> = plan.headline.iter().map(ToString::to_string).collect();
     line!(text, "headline  {}", headline.join(", "));
     let budget = plan.budget();
-    let standing = if plan.side_by_side { "side by side" } else { "one after another" };
+    let arrangement = if plan.side_by_side { "side by side" } else { "one after another" };
     let sizes = match plan.sizes().len() {
         1 => String::new(),
         sizes => format!(", at each of {sizes} sizes"),
     };
     let arms = plan.arms.len();
-    line!(text, "rounds    {}; each starts {arms} arms {standing}{sizes}", rounds_in_words(plan));
+    line!(
+        text,
+        "rounds    {}; each starts {arms} arms {arrangement}{sizes}",
+        rounds_in_words(plan)
+    );
     line!(
         text,
         "cycles    {} a round: for each load a slice of every arm, then again in the reverse order; shuffled by seed {}",
@@ -94,17 +103,12 @@ fn application(text: &mut String, plan: &Plan) {
     let Some((_, deployment)) = plan.ready().next() else { return };
     line!(text, "\nAPPLICATION, entered at {}", deployment.entry);
     for service in &deployment.services {
-        line!(
-            text,
-            "  {:<14} {}",
-            service.name,
-            service_in_words(service, &swept_pods(plan, service))
-        );
+        row(text, &service.name, service_in_words(service, &swept_pods(plan, service)));
     }
     match swept(plan, |cell| cell.nodes).as_slice() {
-        [] if deployment.nodes > 1 => line!(text, "  {:<14} {}", "(nodes)", deployment.nodes),
+        [] if deployment.nodes > 1 => row(text, "(nodes)", deployment.nodes),
         [] => {}
-        several => line!(text, "  {:<14} {}", "(nodes)", listed(several)),
+        several => row(text, "(nodes)", listed(several)),
     }
 }
 
@@ -219,14 +223,14 @@ fn variants(text: &mut String, plan: &Plan) {
     }
 }
 
-/// What an agent is told beside its name and the collector's address.
+/// What an agent is given beside its name and the collector's address.
 fn settings(text: &mut String, data_plane: &DataPlane) {
     let DataPlane::Agent(agent) = data_plane else { return };
     if let AgentKind::EaseAgent { jar } = &agent.kind {
-        line!(text, "  {:<14} from {}", "", jar.display());
+        row(text, "", format_args!("from {}", jar.display()));
     }
     for (name, value) in &agent.settings {
-        line!(text, "  {:<14} {name}: {value}", "");
+        row(text, "", format_args!("{name}: {value}"));
     }
 }
 
@@ -238,20 +242,19 @@ fn loads(text: &mut String, plan: &Plan) {
             continue;
         }
         let load = &cells[0];
-        line!(text, "  {:<14} {}, {}", load.name, asked_in_words(load), in_words(load));
+        row(text, &load.name, format_args!("{}, {}", asked_in_words(load), in_words(load)));
         asked_in_detail(text, load);
         if let Release::Users(users) = &load.release {
             users_in_detail(text, users);
         }
         if !load.spans.is_empty() {
-            line!(text, "  {:<14} spans of a traced request: {}", "", spans_in_words(load));
+            row(text, "", format_args!("spans of a traced request: {}", spans_in_words(load)));
         }
     }
-    line!(
+    row(
         text,
-        "  {:<14} {} s of each round without load, to measure the idle cost",
         "(idle)",
-        plan.idle_s
+        format_args!("{} s of each round without load, to measure the idle cost", plan.idle_s),
     );
     discarded(text, plan);
 }
@@ -259,29 +262,24 @@ fn loads(text: &mut String, plan: &Plan) {
 /// What is sent and counts for nothing.
 fn discarded(text: &mut String, plan: &Plan) {
     let settle = &plan.settle;
-    line!(text, "  {:<14} the first {} s of each slice", "(discarded)", plan.guard_s);
-    line!(
+    row(text, "(discarded)", format_args!("the first {} s of each slice", plan.guard_s));
+    row(
         text,
-        "  {:<14} on fresh services: closed loop, {} connections, slices of {} s until stable, {} s an arm at the most",
         "",
-        settle.connections,
-        settle.slice_s,
-        settle.max_s
+        format_args!(
+            "on fresh services: closed loop, {} connections, slices of {} s until stable, {} s an arm at the most",
+            settle.connections, settle.slice_s, settle.max_s
+        ),
     );
     if settle.rest_s > 0.0 {
-        line!(
+        row(
             text,
-            "  {:<14} then no request until they are quiet, {} s at the most",
             "",
-            settle.rest_s
+            format_args!("then no request until they are quiet, {} s at the most", settle.rest_s),
         );
     }
     if !plan.rehearsal(0).is_empty() {
-        line!(
-            text,
-            "  {:<14} then a slice of each load for every arm, as JVMs compile for its pace",
-            ""
-        );
+        row(text, "", "then a slice of each load for every arm, as JVMs compile for its pace");
     }
 }
 
@@ -297,7 +295,7 @@ fn asked_in_words(load: &PlannedLoad) -> String {
 fn asked_in_detail(text: &mut String, load: &PlannedLoad) {
     let body = |text: &mut String, request: &PlannedRequest| {
         if let Some(content_type) = &request.content_type {
-            line!(text, "  {:<14} with {content_type}: {}", "", request.body);
+            row(text, "", format_args!("with {content_type}: {}", request.body));
         }
     };
     if load.mix.is_empty() {
@@ -307,7 +305,7 @@ fn asked_in_detail(text: &mut String, load: &PlannedLoad) {
     for PlannedKind { name, weight, request } in &load.mix {
         let share = f64::from(*weight) * 100.0 / f64::from(total);
         let (method, path) = (&request.method, &request.path);
-        line!(text, "  {:<14} {share:.0} % {name}: {method} {path}", "");
+        row(text, "", format_args!("{share:.0} % {name}: {method} {path}"));
         body(text, request);
     }
 }
@@ -320,7 +318,7 @@ fn load_of(load: &PlannedLoad) -> &str {
 /// The cells of one load: what they share, then a line for each step, with a column for each size.
 fn sweep(text: &mut String, cells: &[PlannedLoad]) {
     let first = &cells[0];
-    line!(text, "  {:<14} {}, {}", load_of(first), asked_in_words(first), shared(first));
+    row(text, load_of(first), format_args!("{}, {}", asked_in_words(first), shared(first)));
     asked_in_detail(text, first);
     let mut sizes: Vec<&Cell> = Vec::new();
     for cell in cells.iter().filter_map(|load| load.cell.as_ref()) {
@@ -336,7 +334,7 @@ fn sweep(text: &mut String, cells: &[PlannedLoad]) {
         cells.iter().filter_map(|load| load.cell.as_ref()).map(step_in_words).collect();
     let margin = steps.iter().map(String::len).max().unwrap_or(0).max(6);
     if sizes.iter().any(|cell| cell.replicas.is_some() || cell.nodes.is_some()) {
-        line!(text, "  {:<14} {:<margin$}{columns}", "", "");
+        row(text, "", format_args!("{:<margin$}{columns}", ""));
     }
     for (number, step) in steps.iter().enumerate() {
         if steps[..number].contains(step) {
@@ -344,7 +342,7 @@ fn sweep(text: &mut String, cells: &[PlannedLoad]) {
         }
         let of_step = cells.iter().zip(&steps).filter(|(_, other)| *other == step);
         let names: String = of_step.map(|(load, _)| format!("  {:>width$}", load.name)).collect();
-        line!(text, "  {:<14} {step:<margin$}{names}", "");
+        row(text, "", format_args!("{step:<margin$}{names}"));
     }
 }
 
@@ -419,22 +417,26 @@ fn users_in_detail(text: &mut String, users: &PlannedUsers) {
             "{start} at the begin, {ramp_s} s up, {hold_s} s all, {ramp_down_s} s down to {start}"
         ),
     };
-    line!(
+    row(
         text,
-        "  {:<14} {stages}; each: {}, then {think_s} s of thought",
         "",
-        match parallel {
-            1 => "a request, its answer".into(),
-            several => format!("{several} requests at once, all answers"),
-        }
+        format_args!(
+            "{stages}; each: {}, then {think_s} s of thought",
+            match parallel {
+                1 => "a request, its answer".into(),
+                several => format!("{several} requests at once, all answers"),
+            }
+        ),
     );
     match users.made_for_per_s {
-        Some(there) => line!(
+        Some(there) => row(
             text,
-            "  {:<14} users here: {most}, times the capacity of the slowest variant here / {there} requests/s where they were chosen; never more than {most}",
-            ""
+            "",
+            format_args!(
+                "users here: {most}, times the capacity of the slowest variant here / {there} requests/s where they were chosen; never more than {most}"
+            ),
         ),
-        None => line!(text, "  {:<14} users here: {most}, whatever the machine can hold", ""),
+        None => row(text, "", format_args!("users here: {most}, whatever the machine can hold")),
     }
 }
 
@@ -467,7 +469,7 @@ fn first_cycle(text: &mut String, plan: &Plan) {
         let there: Vec<_> = there.collect();
         for turn in there.chunk_by(|one, next| one.load == next.load) {
             let arms: Vec<String> = turn.iter().map(|slice| slice.arm.label()).collect();
-            line!(text, "  {:<14} {}, and back", turn[0].load, arms.join(", "));
+            row(text, &turn[0].load, format_args!("{}, and back", arms.join(", ")));
         }
     }
 }

@@ -578,9 +578,9 @@ impl PlannedLoad {
         }
     }
 
-    /// What the load engine is told for one slice. `None` while the capacity that it needs is unknown.
-    pub fn engine_plan(&self, url: &str, of: &SliceOf) -> Option<LoadPlan> {
-        let capacity_per_s = of.capacity_per_s;
+    /// The load engine's plan of one slice. `None` while the capacity that it needs is unknown.
+    pub fn engine_plan(&self, url: &str, context: &SliceOf) -> Option<LoadPlan> {
+        let capacity_per_s = context.capacity_per_s;
         let model = match self.release {
             Release::Closed { connections } => LoadModel::closed(connections),
             Release::Users(users) => LoadModel::Closed {
@@ -600,15 +600,17 @@ impl PlannedLoad {
         let slice_s = self.slice_s(capacity_per_s);
         let stop = match (self.release, self.slice) {
             (Release::Closed { .. }, SliceLength::Requests(count)) => Stop::AfterRequests(count),
-            (Release::Closed { .. }, _) => Stop::AfterSeconds(slice_s.max(of.least_closed_s())),
+            (Release::Closed { .. }, _) => {
+                Stop::AfterSeconds(slice_s.max(context.least_closed_s()))
+            }
             _ => Stop::AfterSeconds(slice_s),
         };
-        let guard_s = self.guard_s(of.guard_s());
+        let guard_s = self.guard_s(context.guard_s());
         Some(LoadPlan {
             targets: self.targets(url),
             warm_up: WarmUp { min_s: guard_s, max_s: guard_s },
             timeout_ms: REQUEST_TIMEOUT_MS,
-            seed: of.seed,
+            seed: context.seed,
             ..LoadPlan::new(self.request.target(url), model, stop)
         })
     }

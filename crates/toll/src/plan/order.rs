@@ -88,8 +88,8 @@ pub fn rehearsal(plan: &Plan, size: usize) -> Vec<PlannedSlice> {
     each.enumerate().map(slice).collect()
 }
 
-fn rng(plan: &Plan, round: usize, of: u64) -> StdRng {
-    StdRng::seed_from_u64(plan.seed.wrapping_add(round as u64 * ROUND).wrapping_add(of))
+fn rng(plan: &Plan, round: usize, salt: u64) -> StdRng {
+    StdRng::seed_from_u64(plan.seed.wrapping_add(round as u64 * ROUND).wrapping_add(salt))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use miette::Diagnostic;
 use toll_lab::{
     AgentKind, Ambient, BuiltIn, Compilers, DataPlane, DatabaseServer, Deployment, Egress,
     EgressGateway, JavaAgent, Mtls, NodeProxy, Program, Runtime, Service, SidecarProxy,
@@ -46,10 +47,11 @@ pub struct Choices {
 }
 
 /// Why a study cannot be planned as chosen.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 pub enum PlanError {
     /// `--variants` names one that the study does not have.
     #[error("the study has no variant `{name}`")]
+    #[diagnostic(help("{}the study's variants: {}", meant(nearest.as_deref()), known.join(", ")))]
     UnknownVariant {
         /// As typed.
         name: String,
@@ -60,6 +62,7 @@ pub enum PlanError {
     },
     /// Nothing is left to hold against the baseline.
     #[error("nothing to compare: only the baseline `{baseline}` would run")]
+    #[diagnostic(help("{}use --aa to hold the baseline against itself", joined(skipped)))]
     OnlyBaseline {
         /// The baseline.
         baseline: String,
@@ -68,6 +71,7 @@ pub enum PlanError {
     },
     /// The baseline itself cannot run.
     #[error("the baseline `{baseline}` cannot run: {reason}")]
+    #[diagnostic(help("give what it needs, or name another baseline in the study"))]
     BaselineSkipped {
         /// The baseline.
         baseline: String,
@@ -76,56 +80,36 @@ pub enum PlanError {
     },
     /// `--runtime` is about nothing in this study.
     #[error("the study has no built-in service to choose a runtime for")]
+    #[diagnostic(help("leave --runtime out: none of its services is the built-in one"))]
     NoRuntime,
     /// `--database` is about nothing in this study.
     #[error("the study has no external database to choose a server for")]
+    #[diagnostic(help("leave --database out, or try it with `toll run egress-gateway`"))]
     NoExternalDatabase,
     /// A JVM cannot keep a fault's times exactly.
     #[error("{service} stalls, and a service on the spring runtime cannot")]
+    #[diagnostic(help("give it `runtime: native`, or take its `stall` out of the study"))]
     StallOnSpring {
         /// The service.
         service: String,
     },
     /// Nowhere in the application an agent for JVMs could go.
     #[error("`{variant}` has an agent for JVMs, and no service runs on one")]
+    #[diagnostic(help(
+        "use --runtime spring, or make a service's program `{{built_in: {{runtime: spring}}}}`, a `petclinic` or a `command`"
+    ))]
     NoJvm {
         /// The variant.
         variant: String,
     },
 }
 
-impl PlanError {
-    /// What to do about it.
-    pub fn help(&self) -> Option<String> {
-        Some(match self {
-            Self::UnknownVariant { known, nearest, .. } => {
-                let guess = nearest
-                    .as_ref()
-                    .map_or(String::new(), |name| format!("did you mean `{name}`? "));
-                format!("{guess}the study's variants: {}", known.join(", "))
-            }
-            Self::OnlyBaseline { skipped, .. } => {
-                let reasons: String = skipped.iter().map(|reason| format!("{reason}; ")).collect();
-                format!("{reasons}use --aa to hold the baseline against itself")
-            }
-            Self::BaselineSkipped { .. } => {
-                "give what it needs, or name another baseline in the study".into()
-            }
-            Self::NoRuntime => {
-                "leave --runtime out: none of its services is the built-in one".into()
-            }
-            Self::NoExternalDatabase => {
-                "leave --database out, or try it with `toll run egress-gateway`".into()
-            }
-            Self::NoJvm { .. } => {
-                "use --runtime spring, or give a service `runtime: spring`, `petclinic` or a `command`"
-                    .into()
-            }
-            Self::StallOnSpring { .. } => {
-                "give it `runtime: native`, or take its `stall` out of the study".into()
-            }
-        })
-    }
+fn meant(nearest: Option<&str>) -> String {
+    nearest.map_or(String::new(), |name| format!("did you mean `{name}`? "))
+}
+
+fn joined(reasons: &[String]) -> String {
+    reasons.iter().map(|reason| format!("{reason}; ")).collect()
 }
 
 /// The plan of a study. `study_warnings` are what reading the study file warned of.
@@ -514,7 +498,7 @@ fn data_plane(
 
 /// What has a sidecar beside it.
 fn each_of(app: &App) -> &'static str {
-    let inside = app.databases.values().any(|database| database.external.is_none());
+    let inside = app.databases.values().any(|database| database.airline().is_none());
     if inside { "each service and database" } else { "each service" }
 }
 

@@ -1,5 +1,6 @@
 //! Plans of the built-in studies and of variations on them, and their listing as a person reads it.
 
+use miette::Diagnostic;
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
@@ -361,7 +362,10 @@ fn a_runtime_is_set_for_every_built_in_service_and_said() {
 #[test]
 fn the_command_line_has_the_last_word_on_the_runtime() {
     let mut study = customer_360();
-    study.app.services["person"].runtime = Some(study::Runtime::Spring);
+    let study::Program::BuiltIn(person) = &mut study.app.services["person"].program else {
+        panic!("another program")
+    };
+    person.runtime = study::Runtime::Spring;
     assert_eq!(plan(&study, &choices()).runtime.as_deref(), Some("native and spring"));
     let native = Choices { runtime: Some(Runtime::Native), ..choices() };
     assert_eq!(runtimes(&plan(&study, &native)), vec![Runtime::Native; 6]);
@@ -384,8 +388,7 @@ fn spring_changes_what_the_study_says_on_top_of_the_profile() {
 fn a_runtime_for_programs_of_the_users_own_is_refused() {
     let mut study = mesher(&without_parts);
     for service in study.app.services.values_mut() {
-        (service.work, service.reply) = (None, None);
-        service.command = Some(vec!["./my-api".into()]);
+        service.program = study::Program::Command(vec!["./my-api".into()]);
     }
     assert_eq!(plan(&study, &choices()).runtime, None);
     insta::assert_snapshot!(refusal(&study, &on_spring()), @r"
@@ -687,11 +690,11 @@ fn a_baseline_that_is_unavailable_is_refused_with_the_reason() {
 fn an_agent_needs_a_jvm() {
     let mut study = petclinic_agent(&without_parts);
     for service in study.app.services.values_mut() {
-        (service.petclinic, service.heap_mib) = (None, None);
+        service.program = study::Program::default();
     }
     insta::assert_snapshot!(refusal(&study, &choices()), @r"
     `agent` has an agent for JVMs, and no service runs on one
-    use --runtime spring, or give a service `runtime: spring`, `petclinic` or a `command`
+    use --runtime spring, or make a service's program `{built_in: {runtime: spring}}`, a `petclinic` or a `command`
     ");
     assert_eq!(measured(&plan(&study, &on_spring())), ["agent", "baseline", "baseline (again)"]);
 }

@@ -336,7 +336,8 @@ fn failed_requests_or_an_unkept_schedule_cost_one_slice() {
 
 #[test]
 fn jvms_bear_each_load_once_before_the_slices_that_count() {
-    let on_a_jvm = STUDY.replace("{port: 9000}", "{port: 9000, runtime: spring}");
+    let on_a_jvm =
+        STUDY.replace("{port: 9000}", "{port: 9000, program: {built_in: {runtime: spring}}}");
     for (study, rehearsed) in [(STUDY, 0), (on_a_jvm.as_str(), 3)] {
         let open = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&open);

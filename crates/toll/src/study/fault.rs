@@ -4,15 +4,17 @@
 
 use std::fmt;
 
-use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+use miette::{Diagnostic, LabeledSpan, NamedSource};
 
-use super::model::Airline;
 use super::tree::Span;
 
 /// All that is wrong with one study file, in the order of its lines.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("{} in the study file {}", counted(faults.len()), text.name())]
 pub struct StudyErrors {
-    source: NamedSource<String>,
+    #[source_code]
+    text: NamedSource<String>,
+    #[related]
     faults: Vec<Fault>,
 }
 
@@ -60,7 +62,8 @@ pub enum Warning {
 }
 
 /// One thing that is wrong, and where.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{problem}")]
 pub(super) struct Fault {
     problem: Problem,
     at: Span,
@@ -68,175 +71,258 @@ pub(super) struct Fault {
 }
 
 /// What is wrong. Texts in it are as the file has them.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 pub(super) enum Problem {
     #[error("not YAML: {said}")]
+    #[diagnostic(help(
+        "check the indentation, the brackets and the quotes here and on the line above"
+    ))]
     Syntax { said: String },
     #[error("the file holds no study")]
+    #[diagnostic(help("`toll study --default` prints one to start from"))]
     EmptyFile,
     #[error("a second document begins here")]
+    #[diagnostic(help("give each study a file of its own"))]
     SecondDocument,
     #[error("a key must be text")]
+    #[diagnostic(help("write `key: value`"))]
     KeyIsNotText,
     #[error("the key `{key}` stands here twice")]
+    #[diagnostic(help("keep one of the two"))]
     DuplicateKey { key: String },
     #[error("unknown key `{key}`")]
+    #[diagnostic(help("{}", choice_help(key, allowed, "allowed here")))]
     UnknownKey { key: String, allowed: Vec<String> },
+    #[error("{program} has no key `{key}`")]
+    #[diagnostic(help("{}", choice_help(key, allowed, "allowed here")))]
+    UnknownKeyOfProgram { program: String, key: String, allowed: Vec<String> },
     #[error("`{written}` is of an older kind of study file")]
+    #[diagnostic(help("{instead}"))]
     Retired { written: String, instead: &'static str },
+    #[error("a {kind} has {} in its `program`, not beside it", listed(.keys))]
+    #[diagnostic(help("write `program: {program}`"))]
+    BesideProgram { kind: &'static str, keys: Vec<String>, program: String },
     #[error("the key `{key}` is missing")]
+    #[diagnostic(help("add it, for example `{key}: {example}`"))]
     MissingKey { key: String, example: String },
     #[error("one of the keys {} must be there", listed(.keys))]
+    #[diagnostic(help("add one of them"))]
     MissingOneOf { keys: Vec<String> },
     #[error("only one of the keys {} may be there", listed(.keys))]
+    #[diagnostic(help("keep one of them"))]
     MoreThanOneOf { keys: Vec<String> },
     #[error("{wanted} is wanted here, not {found}")]
+    #[diagnostic(help("for example {}", listed(examples)))]
     WrongType { wanted: String, found: &'static str, examples: Vec<String> },
     #[error("`{value}` is not allowed here")]
+    #[diagnostic(help("{}", choice_help(value, allowed, "allowed here")))]
     BadChoice { value: String, allowed: Vec<String> },
     #[error("`{text}` is not {wanted}")]
+    #[diagnostic(help("for example {}", listed(examples)))]
     Unreadable { text: String, wanted: String, examples: Vec<String> },
     #[error("{number} is outside the allowed range")]
+    #[diagnostic(help("allowed here: {range}"))]
     OutOfRange { number: String, range: String },
     #[error("at least one entry is wanted here")]
+    #[diagnostic(help("`toll study --default` shows one"))]
     Empty,
     #[error("the environment variable {variable} is not set")]
+    #[diagnostic(help("export {variable}=..., then try again"))]
     VariableNotSet { variable: String },
     #[error("the file fits its schema, but not its types: {said}")]
+    #[diagnostic(help("this is a fault of toll: please report it"))]
     SchemaDisagrees { said: String },
     #[error("unknown {kind} `{name}`")]
+    #[diagnostic(help("{}", choice_help(name, known, "known")))]
     UnknownName { kind: &'static str, name: String, known: Vec<String> },
     #[error("the calls go in a circle: {}", .circle.join(" -> "))]
+    #[diagnostic(help("a request would never end: remove one of these calls"))]
     CallCircle { circle: Vec<String> },
     #[error("`{database}` is a database: it is queried, not called")]
+    #[diagnostic(help("{}", query_help(database, *of_airline, ": ", "")))]
     CallsDatabase { database: String, of_airline: bool },
     #[error("`{one}` and `{other}` listen on the same port {port}")]
+    #[diagnostic(help("give each its own: on one machine they may share one address"))]
     SamePort { port: u16, one: String, other: String },
     #[error("{one} and {other} would have pods of one name")]
+    #[diagnostic(help(
+        "rename one of them;\nthe pods of several replicas are `NAME-1`, `NAME-2`, ..."
+    ))]
     SameName { one: String, other: String },
-    #[error("`{key}` is for the built-in service, but `{service}` is a program of your own")]
-    BuiltInOnly { key: &'static str, service: String },
-    #[error("`{key}` is not for a part of the Petclinic, and `{service}` is one")]
-    NotOfPetclinic { key: &'static str, service: String },
-    #[error("`heap_mib` is for a part of the Petclinic, and `{service}` is none")]
-    HeapOfNoPetclinic { service: String },
-    #[error(
-        "`{service}` is the Petclinic's gateway and hands all requests to one service, not to {calls}"
-    )]
-    GatewayCalls { service: String, calls: usize },
-    #[error("`{service}` is the Petclinic's vets, which call nothing")]
-    VetsCall { service: String },
     #[error("`{service}` has no `metrics` whose series these could be")]
+    #[diagnostic(help("say where they are, for example `metrics: http://localhost:9404/metrics`"))]
     SeriesOfNoMetrics { service: String },
     #[error(
         "{taken} is the {what} of the collector, which every variant has when one has a `java_agent`"
     )]
+    #[diagnostic(help("give the service another {what}"))]
     CollectorHas { what: &'static str, taken: String },
-    #[error("`{key}` is not for nginx, and `{service}` is one")]
-    NotOfNginx { key: &'static str, service: String },
+    #[error("`{service}` is {rule}")]
+    #[diagnostic(help("{}", calls_help(example)))]
+    OtherCalls { service: String, rule: String, example: Vec<String> },
+    #[error("`{service}` is nginx, which has no metrics that could be read")]
+    #[diagnostic(help("remove `metrics`"))]
+    MetricsOfNginx { service: String },
     #[error("`{service}` is nginx with one page and has no answer to a POST")]
+    #[diagnostic(help("write `method: GET`"))]
     PostToNginx { service: String },
     #[error("a variant has one of {}: what each costs could not be told apart", listed(.keys))]
+    #[diagnostic(help("make a variant of each"))]
     SeveralDataPlanes { keys: Vec<String> },
     #[error("`{name}` would have the name of a pod that an ambient data plane brings along")]
+    #[diagnostic(help("rename it; the proxies are called `node-1`, `node-2`, ... and `waypoint`"))]
     NameOfTheMesh { name: String },
     #[error("`{name}` would have the name of the egress gateway's pod")]
+    #[diagnostic(help("rename it"))]
     NameOfTheGateway { name: String },
     #[error("the matrix sweeps nothing")]
+    #[diagnostic(help(
+        "write what it sweeps, for example `{{rate: [20/s, 50/s], replicas: {{nginx: [1, 10]}}}}`"
+    ))]
     NothingSwept,
     #[error("only an open load has a rate to sweep, and `{load}` is none")]
+    #[diagnostic(help("remove `rate`, or write `open: {{rate: 20/s}}`"))]
     RateOfNoOpenLoad { load: String },
     #[error("a swept rate is absolute, not {rate}")]
+    #[diagnostic(help("write requests per second, for example `rate: [20/s, 50/s]`"))]
     SweptShare { rate: String },
     #[error("the capacity is another at each size, and `{axis}` is swept")]
+    #[diagnostic(help(
+        "write requests per second, for example `rate: 50/s`, or sweep the rate as well: `matrix: {{rate: [20/s, 50/s]}}`"
+    ))]
     CapacityOfSizes { axis: &'static str },
     #[error("one service is swept, not {}", listed(.services))]
+    #[diagnostic(help(
+        "keep one of them, and give the others their `replicas` in the application"
+    ))]
     SweptServices { services: Vec<String> },
     #[error("`{value}` stands in this list twice")]
+    #[diagnostic(help("keep one of the two"))]
     SweptTwice { value: String },
     #[error("`{name}` is a load of `{other}` already")]
+    #[diagnostic(help(
+        "rename one of the loads; cells are called `LOAD-20x90` (rate or connections x replicas)"
+    ))]
     SameCell { name: String, other: String },
     #[error("the figure is not held against `{against}`")]
+    #[diagnostic(help(
+        "remove `against`, or name another variant for a figure that holds two against each other"
+    ))]
     AgainstNothing { against: String },
     #[error("`{derived}` is not had of all steps of `{load}` together")]
+    #[diagnostic(help("name one of its steps, for example `load: {step}`"))]
     NotOfAStaircase { derived: String, load: String, step: String },
     #[error("the stall ({lasting}) is not shorter than its period ({every})")]
+    #[diagnostic(help("shorten it: the service must answer between two stalls"))]
     StallFillsPeriod { lasting: String, every: String },
     #[error("`{service}` is to hand on an answer, but calls nothing")]
+    #[diagnostic(help("name in `calls` whose answer it hands on, or remove `relay`"))]
     NothingToRelay { service: String },
     #[error("the load calls `{service}` at one address, and it has {replicas} pods")]
+    #[diagnostic(help(
+        "put a gateway before it: `gateways: {{ingress: {{port: 8080, to: {service}}}}}`, `entry: ingress`"
+    ))]
     EntryReplicas { service: String, replicas: u32 },
     #[error("no service queries the database `{database}`")]
+    #[diagnostic(help("{}", query_help(database, *of_airline, ", ", ", or remove it")))]
     UnaskedDatabase { database: String, of_airline: bool },
-    #[error("`{key}` is not for a part of the airline, and `{service}` is one")]
-    NotOfAirline { key: &'static str, service: String },
-    #[error("`{key}` is for a part of the airline, and `{service}` is none")]
-    AirlineOnly { key: &'static str, service: String },
-    #[error("`{service}` is the airline's {} and calls {}", .part.name(), called(*.part))]
-    AirlineCalls { service: String, part: Airline, known: Vec<String> },
-    #[error("`{service}` is the airline's web, which has no database")]
-    DatabaseOfWeb { service: String, key: &'static str },
     #[error(
         "`{one}` has its part of the airline in `{database}`, and `{other}` in another database"
     )]
+    #[diagnostic(help(
+        "write `database: {database}`: bookings and seats are counted in one database"
+    ))]
     AirlineInTwo { one: String, database: String, other: String },
     #[error("a booking has a body, and this one has none")]
+    #[diagnostic(help("for example `body: '{BOOKING}'`"))]
     BookingOfNothing,
     #[error("no booking can be read from this body: {problem}")]
+    #[diagnostic(help("for example `body: '{BOOKING}'`"))]
     UnreadableBooking { problem: String },
     #[error("two bookings may have one key, `{key}`")]
+    #[diagnostic(help(
+        "each booking must be found again: write `{{{{counter}}}}-{{{{random}}}}` into the key"
+    ))]
     SameBooking { key: String },
     #[error("`{database}` holds no airline")]
+    #[diagnostic(help("{}", airline_help(known)))]
     NoAirlineIn { database: String, known: Vec<String> },
     #[error("only parts of the airline use the database `{database}`")]
+    #[diagnostic(help(
+        "give the service a database of its own: `program: {{postgres: {{seed: ...}}}}`"
+    ))]
     AirlinesDatabase { database: String },
-    #[error("an external database holds the airline, and `{database}` has a `{key}`")]
-    SqlOfExternal { database: String, key: &'static str },
-    #[error("the airline's database is outside of the mesh, and `{database}` is not `external`")]
-    AirlineInside { database: String },
-    #[error("MongoDB is for the airline, and `{database}` does not hold it")]
-    MongodbOfNoAirline { database: String },
     #[error("`{one}` and `{other}` are outside of the mesh under one name, `{host}`")]
+    #[diagnostic(help("give each a name of its own: the way out is found by it"))]
     SameHost { host: String, one: String, other: String },
     #[error("traffic leaves a mesh of sidecars by an `egress`, and the variant has no `sidecar`")]
+    #[diagnostic(help("remove `egress`, or add `sidecar: {{proxy: envoy, mtls: strict}}`"))]
     EgressOfNoSidecar,
     #[error("the application has no external database that an `egress` could lead to")]
+    #[diagnostic(help(
+        "remove `egress`, or add a database that is outside: `program: {{airline: {{host: db.airline.example}}}}`"
+    ))]
     EgressToNowhere,
     #[error("the load has a `mix`, so that this `request` is never asked")]
+    #[diagnostic(help("make it one of the `mix`, or remove one of the two"))]
     RequestBesideMix,
     #[error("the airline's {part} has no answer to {asked}")]
+    #[diagnostic(help("{}", choice_help(asked, known, "known")))]
     UnknownOfAirline { part: &'static str, asked: String, known: Vec<String> },
     #[error("only a closed load has connections to sweep, and `{load}` is none")]
+    #[diagnostic(help("remove `connections`, or write `closed: {{connections: 20}}`"))]
     ConnectionsOfNoClosedLoad { load: String },
     #[error("the writes to `{database}` could not be checked")]
+    #[diagnostic(help(
+        "add what counts the rows that writes have made and the different ones among them,\nfor example `written: SELECT count(key), count(DISTINCT key) FROM orders`"
+    ))]
     UncountedWrites { database: String },
     #[error("`{service}` queries a database and has no answer to a POST")]
+    #[diagnostic(help(
+        "say what it runs for a POST, for example\n`write: INSERT INTO orders (key) SELECT $1::text::json ->> 'key'`"
+    ))]
     PostToReadOnly { service: String },
     #[error("a GET has no body")]
+    #[diagnostic(help("write `method: POST`, or remove `body`"))]
     BodyOfGet,
     #[error("there is no body whose type it could be")]
+    #[diagnostic(help("add a `body`, or remove `content_type`"))]
     TypeOfNoBody,
     #[error("a {what} cannot last {duration}")]
+    #[diagnostic(help("{}", duration_help(what)))]
     NoDuration { what: &'static str, duration: String },
     #[error("a width of {width} is never reached")]
+    #[diagnostic(help("write a share of the figures, for example `width: 3%`"))]
     NoWidth { width: String },
     #[error("the stages of virtual users cannot all last 0s")]
+    #[diagnostic(help(
+        "write how long the users come, stay and go, for example `{{ramp: 1s, hold: 10s, ramp_down: 1s}}`"
+    ))]
     NoStages,
     #[error("a slice of virtual users is all their stages: `{key}` is for other loads")]
+    #[diagnostic(help("remove `{key}`; `ramp`, `hold` and `ramp_down` say how long it is"))]
     LengthOfUsers { key: &'static str },
     #[error("only a slice of a closed loop ends after a number of requests, and `{load}` is none")]
+    #[diagnostic(help("write `slice: 400ms`"))]
     RequestsOfNoClosedLoad { load: String },
     #[error("only a load of virtual users has stages, and `{load}` is none")]
+    #[diagnostic(help("write `slice` or `requests`"))]
     StagesOfNoUsers { load: String },
     #[error("what the users were chosen for is a rate of its own, not {rate}")]
+    #[diagnostic(help(
+        "write what the slowest variant carried there, for example `capacity: 1526/s`"
+    ))]
     CapacityOfCapacity { rate: String },
     #[error("the figure is derived of one pod: the key `pod` is missing")]
+    #[diagnostic(help("add the service's name, for example `pod: vets`"))]
     NoPod,
     #[error("the figure is derived of all pods together, not of `{pod}`")]
+    #[diagnostic(help("remove `pod`"))]
     PodOfAll { pod: String },
     #[error(
         "the discarded load ends after {max}, before six slices of {slice} could show it stable"
     )]
+    #[diagnostic(help("leave it room, for example `{{slice: 250ms, max: 3s}}`"))]
     SettleTooShort { slice: String, max: String },
 }
 
@@ -244,50 +330,22 @@ impl StudyErrors {
     /// All faults of the file; `faults` is not empty.
     pub(super) fn new(name: &str, text: &str, mut faults: Vec<Fault>) -> Self {
         faults.sort_by_key(|fault| (fault.at.start, fault.at.end));
-        Self { source: NamedSource::new(name, text.to_owned()), faults }
-    }
-}
-
-impl fmt::Display for StudyErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.faults.len();
-        let plural = if count == 1 { "" } else { "s" };
-        write!(f, "{count} error{plural} in the study file {}", self.source.name())
-    }
-}
-
-impl std::error::Error for StudyErrors {}
-
-impl Diagnostic for StudyErrors {
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
-    }
-
-    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        Some(Box::new(self.faults.iter().map(|fault| fault as &dyn Diagnostic)))
+        Self { text: NamedSource::new(name, text.to_owned()), faults }
     }
 }
 
 impl Fault {
-    /// A problem at one place.
+    /// A problem at one span of the text.
     pub(super) fn new(problem: Problem, at: Span) -> Self {
         Self { problem, at, also: Vec::new() }
     }
 
-    /// Points at a further place, and says what is there.
+    /// Points at a further span, and says what is there.
     pub(super) fn also(mut self, at: Span, what: &'static str) -> Self {
         self.also.push((at, what));
         self
     }
 }
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.problem.fmt(f)
-    }
-}
-
-impl std::error::Error for Fault {}
 
 impl Diagnostic for Fault {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
@@ -299,199 +357,18 @@ impl Diagnostic for Fault {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.problem.help().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.problem.help()
     }
 }
 
 impl Problem {
-    /// A word or two at the place itself, where the message does not say enough.
+    /// A word or two at the span itself, where the message does not say enough.
     fn label(&self) -> Option<&'static str> {
         match self {
             Self::MissingKey { .. } | Self::MissingOneOf { .. } => Some("missing in here"),
             Self::DuplicateKey { .. } => Some("again here"),
             _ => None,
         }
-    }
-
-    /// What to do about it.
-    fn help(&self) -> Option<String> {
-        let help = match self {
-            Self::Syntax { .. } => {
-                "check the indentation, the brackets and the quotes here and on the line above"
-                    .into()
-            }
-            Self::EmptyFile => "`toll study --default` prints one to start from".into(),
-            Self::SecondDocument => "give each study a file of its own".into(),
-            Self::KeyIsNotText => "write `key: value`".into(),
-            Self::DuplicateKey { .. } => "keep one of the two".into(),
-            Self::UnknownKey { key, allowed } => choice_help(key, allowed, "allowed here"),
-            Self::Retired { instead, .. } => (*instead).into(),
-            Self::MissingKey { key, example } => format!("add it, for example `{key}: {example}`"),
-            Self::MissingOneOf { .. } => "add one of them".into(),
-            Self::MoreThanOneOf { .. } => "keep one of them".into(),
-            Self::BadChoice { value, allowed } => choice_help(value, allowed, "allowed here"),
-            Self::WrongType { examples, .. } | Self::Unreadable { examples, .. } => {
-                format!("for example {}", listed(examples))
-            }
-            Self::OutOfRange { range, .. } => format!("allowed here: {range}"),
-            Self::Empty => "`toll study --default` shows one".into(),
-            Self::VariableNotSet { variable } => format!("export {variable}=..., then try again"),
-            Self::SchemaDisagrees { .. } => "this is a fault of toll: please report it".into(),
-            Self::UnknownName { name, known, .. } => choice_help(name, known, "known"),
-            Self::CallCircle { .. } => {
-                "a request would never end: remove one of these calls".into()
-            }
-            Self::SamePort { .. } => {
-                "give each its own: on one machine they may share one address".into()
-            }
-            Self::BuiltInOnly { key, .. } => format!("remove `{key}`, or remove `command`"),
-            Self::NotOfPetclinic { key, .. } => format!("remove `{key}`, or remove `petclinic`"),
-            Self::HeapOfNoPetclinic { .. } => {
-                "remove it; a program of your own says in its `command` how large its heap is".into()
-            }
-            Self::GatewayCalls { .. } => "name that service, for example `calls: [vets]`".into(),
-            Self::VetsCall { .. } => "remove `calls`: their database is in their own process".into(),
-            Self::SeriesOfNoMetrics { .. } => {
-                "say where they are, for example `metrics: http://localhost:9404/metrics`".into()
-            }
-            Self::CollectorHas { what, .. } => format!("give the service another {what}"),
-            Self::NotOfNginx { key, .. } => format!("remove `{key}`, or remove `nginx`"),
-            Self::PostToNginx { .. } => "write `method: GET`".into(),
-            Self::SeveralDataPlanes { .. } => "make a variant of each".into(),
-            Self::NameOfTheMesh { .. } => {
-                "rename it; the proxies are called `node-1`, `node-2`, ... and `waypoint`".into()
-            }
-            Self::NameOfTheGateway { .. } => "rename it".into(),
-            Self::NothingSwept => {
-                "write what it sweeps, for example `{rate: [20/s, 50/s], replicas: {nginx: [1, 10]}}`".into()
-            }
-            Self::RateOfNoOpenLoad { .. } => "remove `rate`, or write `open: {rate: 20/s}`".into(),
-            Self::SweptShare { .. } => "write requests per second, for example `rate: [20/s, 50/s]`".into(),
-            Self::CapacityOfSizes { .. } => {
-                "write requests per second, for example `rate: 50/s`, or sweep the rate as well: `matrix: {rate: [20/s, 50/s]}`".into()
-            }
-            Self::SweptServices { .. } => {
-                "keep one of them, and give the others their `replicas` in the application".into()
-            }
-            Self::SweptTwice { .. } => "keep one of the two".into(),
-            Self::SameCell { .. } => {
-                "rename one of the loads; cells are called `LOAD-20x90` (rate or connections x replicas)".into()
-            }
-            Self::AgainstNothing { .. } => {
-                "remove `against`, or name another variant for a figure that holds two against each other".into()
-            }
-            Self::NotOfAStaircase { step, .. } => {
-                format!("name one of its steps, for example `load: {step}`")
-            }
-            Self::SameName { .. } => {
-                "rename one of them;\nthe pods of several replicas are `NAME-1`, `NAME-2`, ..."
-                    .into()
-            }
-            Self::CallsDatabase { database, of_airline: true } => {
-                format!("name it in a part of the airline: `database: {database}`")
-            }
-            Self::CallsDatabase { database, of_airline: false } => {
-                format!("query it from a service: `postgres: {{database: {database}, read: ...}}`")
-            }
-            Self::EntryReplicas { service, .. } => {
-                format!("put a gateway before it: `gateways: {{ingress: {{port: 8080, to: {service}}}}}`, `entry: ingress`")
-            }
-            Self::NothingToRelay { .. } => {
-                "name in `calls` whose answer it hands on, or remove `relay`".into()
-            }
-            Self::UnaskedDatabase { database, of_airline: true } => {
-                format!("name it in a part of the airline, `database: {database}`, or remove it")
-            }
-            Self::UnaskedDatabase { database, of_airline: false } => format!(
-                "query it from a service, `postgres: {{database: {database}, read: ...}}`, or remove it"
-            ),
-            Self::NotOfAirline { key, .. } => format!("remove `{key}`, or remove `airline`"),
-            Self::AirlineOnly { .. } => {
-                "remove it, or say which part it is, for example `airline: flights`".into()
-            }
-            Self::AirlineCalls { known, .. } if known.is_empty() => "remove `calls`".into(),
-            Self::AirlineCalls { known, .. } => {
-                format!("name them, for example `calls: [{}]`", known.join(", "))
-            }
-            Self::DatabaseOfWeb { key, .. } => {
-                format!("remove `{key}`: the parts that it calls have a database")
-            }
-            Self::AirlineInTwo { database, .. } => format!(
-                "write `database: {database}`: bookings and seats are counted in one database"
-            ),
-            Self::BookingOfNothing | Self::UnreadableBooking { .. } => {
-                format!("for example `body: '{BOOKING}'`")
-            }
-            Self::SameBooking { .. } => {
-                "each booking must be found again: write `{{counter}}-{{random}}` into the key".into()
-            }
-            Self::NoAirlineIn { known, .. } if known.is_empty() => {
-                "add one that does: `databases: {airline-db: {port: 27017, external: {host: db.airline.example}, airline: {}}}`".into()
-            }
-            Self::NoAirlineIn { known, .. } => format!("those that do: {}", listed(known)),
-            Self::AirlinesDatabase { .. } => {
-                "give the service a database of its own, with a `seed`".into()
-            }
-            Self::SqlOfExternal { key: "seed", .. } => {
-                "write `airline: {}` instead of `seed`, or remove `external`".into()
-            }
-            Self::SqlOfExternal { key, .. } => {
-                format!("remove `{key}`: the airline's bookings are counted without it")
-            }
-            Self::AirlineInside { .. } => {
-                "say by which name it is known, for example `external: {host: db.airline.example}`".into()
-            }
-            Self::MongodbOfNoAirline { .. } => {
-                "remove `server`, or write `airline: {}` instead of `seed`".into()
-            }
-            Self::SameHost { .. } => "give each a name of its own: the way out is found by it".into(),
-            Self::EgressOfNoSidecar => {
-                "remove `egress`, or add `sidecar: {proxy: envoy, mtls: strict}`".into()
-            }
-            Self::EgressToNowhere => {
-                "remove `egress`, or give a database `external: {host: db.airline.example}`".into()
-            }
-            Self::RequestBesideMix => "make it one of the `mix`, or remove one of the two".into(),
-            Self::UnknownOfAirline { asked, known, .. } => choice_help(asked, known, "known"),
-            Self::ConnectionsOfNoClosedLoad { .. } => {
-                "remove `connections`, or write `closed: {connections: 20}`".into()
-            }
-            Self::UncountedWrites { .. } => {
-                "add what counts the rows that writes have made and the different ones among them,\n\
-                 for example `written: SELECT count(key), count(DISTINCT key) FROM orders`"
-                    .into()
-            }
-            Self::PostToReadOnly { .. } => {
-                "say what it runs for a POST, for example\n\
-                 `write: INSERT INTO orders (key) SELECT $1::text::json ->> 'key'`"
-                    .into()
-            }
-            Self::BodyOfGet => "write `method: POST`, or remove `body`".into(),
-            Self::TypeOfNoBody => "add a `body`, or remove `content_type`".into(),
-            Self::StallFillsPeriod { .. } => {
-                "shorten it: the service must answer between two stalls".into()
-            }
-            Self::NoDuration { what: "run", .. } => "write how long the run may take, for example `for: 5m`".into(),
-            Self::NoDuration { .. } => "for example `slice: 400ms`".into(),
-            Self::NoWidth { .. } => "write a share of the figures, for example `width: 3%`".into(),
-            Self::NoStages => {
-                "write how long the users come, stay and go, for example `{ramp: 1s, hold: 10s, ramp_down: 1s}`".into()
-            }
-            Self::LengthOfUsers { key } => {
-                format!("remove `{key}`; `ramp`, `hold` and `ramp_down` say how long it is")
-            }
-            Self::RequestsOfNoClosedLoad { .. } => "write `slice: 400ms`".into(),
-            Self::StagesOfNoUsers { .. } => "write `slice` or `requests`".into(),
-            Self::CapacityOfCapacity { .. } => {
-                "write what the slowest variant carried there, for example `capacity: 1526/s`".into()
-            }
-            Self::NoPod => "add the service's name, for example `pod: vets`".into(),
-            Self::PodOfAll { .. } => "remove `pod`".into(),
-            Self::SettleTooShort { .. } => {
-                "leave it room, for example `{slice: 250ms, max: 3s}`".into()
-            }
-        };
-        Some(help)
     }
 }
 
@@ -503,13 +380,41 @@ fn listed(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// What a part of the airline calls, in words.
-fn called(part: Airline) -> String {
-    let parts: Vec<&str> = part.calls().iter().map(|part| part.name()).collect();
-    match parts.as_slice() {
-        [] => "nothing".into(),
-        [first @ .., last] => format!("one service each that is {} and {last}", first.join(", ")),
+/// How services ask a database.
+fn query_help(database: &str, of_airline: bool, colon: &str, else_what: &str) -> String {
+    match of_airline {
+        true => format!(
+            "name it in the `program` of a part of the airline{colon}`database: {database}`{else_what}"
+        ),
+        false => format!(
+            "query it from a built-in service{colon}`postgres: {{database: {database}, read: ...}}`{else_what}"
+        ),
     }
+}
+
+fn calls_help(example: &[String]) -> String {
+    match example {
+        [] => "remove `calls`".into(),
+        names => format!("write what it calls, for example `calls: [{}]`", names.join(", ")),
+    }
+}
+
+fn airline_help(known: &[String]) -> String {
+    match known {
+        [] => "add one that does: `databases: {airline-db: {port: 27017, program: {airline: {host: db.airline.example}}}}`".into(),
+        names => format!("those that do: {}", listed(names)),
+    }
+}
+
+fn duration_help(what: &str) -> &'static str {
+    match what {
+        "run" => "write how long the run may take, for example `for: 5m`",
+        _ => "for example `slice: 400ms`",
+    }
+}
+
+fn counted(errors: usize) -> String {
+    format!("{errors} error{}", if errors == 1 { "" } else { "s" })
 }
 
 fn choice_help(written: &str, choices: &[String], what: &str) -> String {

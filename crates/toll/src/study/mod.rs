@@ -1,6 +1,6 @@
 //! Turns the YAML text of a study file into a [`Study`], or into all its errors at once.
 //!
-//! text -> tree (every value knows its place) -> shape (held against the schema of the types) ->
+//! text -> tree (every value knows where it stands) -> shape (held against the schema of the types) ->
 //! sense (do the parts fit together). Resolves nothing and starts nothing: that is the plan's work.
 //! The types in `model` are the one source: schema, checks and annotated default follow from them.
 
@@ -16,16 +16,16 @@ mod tree;
 
 pub use fault::{StudyErrors, Warning, nearest};
 pub use model::{
-    Airline, Ambient, App, Arrivals, Combination, Curve, Database, Derived, Egress, EgressGateway,
-    Gateway, Inventory, JavaAgent, Length, Load, LoadModel, Method, Metric, Mtls, NodeProxy,
-    Petclinic, Profile, Program, Queries, Reference, Request, Runtime, Server, Service, Settle,
-    Sidecar, Study, Variant, Vus, Weighted,
+    AirlinePart, Ambient, App, Arrivals, Combination, Curve, Database, DatabaseProgram, Derived,
+    Egress, EgressGateway, Gateway, JavaAgent, Length, Load, LoadModel, Method, Metric, Mtls,
+    NodeProxy, PetclinicPart, Profile, Program, Queries, Reference, Request, Runtime, Server,
+    Service, Settle, Sidecar, Study, Variant, Vus, Weighted,
 };
 pub use quantity::{Name, Rate, Setting, Share, TimeSpan};
 pub use schema::schema;
 
 use fault::{Fault, Problem};
-use sense::{Nonsense, Place};
+use sense::{Location, Violation};
 use shape::Mended;
 use tree::{Node, Pointer};
 
@@ -76,11 +76,12 @@ fn read_into(
 ) -> Option<(Study, Vec<Warning>)> {
     let mut root = tree::grow(text, faults).map_err(|fault| faults.push(fault)).ok()?;
     environment::fill_in(&mut root, env);
+    retired::move_programs(&mut root, faults);
     let mended = shape::check(&root, &schema(), faults);
     let study = typed(&mended, faults)?;
-    let nonsense = sense::check(&study).into_iter();
+    let violations = sense::check(&study).into_iter();
     faults.extend(
-        nonsense.filter(|found| mended.is_written(found)).map(|found| found.located(&root)),
+        violations.filter(|found| mended.is_written(found)).map(|found| found.located(&root)),
     );
     let mut warnings = untraced(&study, &root, text);
     warnings.extend(not_let_out(&study, &root, text));
@@ -113,6 +114,10 @@ const NO_TRACING: [(&str, &str); 5] = [
     ("plugin.observability.global.tracing.enabled", "false"),
 ];
 
+fn line_of(at: &Pointer, root: &Node, text: &str) -> Option<usize> {
+    Some(text[..root.at(at)?.span.start].lines().count())
+}
+
 /// The warnings about agents that trace nothing.
 fn untraced(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
     let mut found = Vec::new();
@@ -123,7 +128,7 @@ fn untraced(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
         let off = off.filter(|(name, value)| NO_TRACING.contains(&(name.as_str(), value.as_str())));
         let at = Pointer::to(&["variants", variant.as_str(), "java_agent", "settings"]);
         found.extend(off.filter_map(|(name, value)| {
-            let line = text[..root.at(&at.child(name))?.span.start].lines().count();
+            let line = line_of(&at.child(name), root, text)?;
             Some(Warning::Untraced {
                 line,
                 variant: variant.to_string(),
@@ -147,7 +152,7 @@ fn not_let_out(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
         let at = Pointer::to(&["variants", name.as_str(), "egress", "gateway", "hosts"]);
         let hosts = study.app.external().filter(|(_, host)| shut_in(host));
         found.extend(hosts.filter_map(|(_, host)| {
-            let line = text[..root.at(&at)?.span.start].lines().count();
+            let line = line_of(&at, root, text)?;
             Some(Warning::NotLetOut { line, variant: name.to_string(), host: host.into() })
         }));
     }
@@ -164,11 +169,11 @@ fn few_seats(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
         return Vec::new();
     }
     let warning = |(name, database): (&Name, &Database)| {
-        let inventory = database.airline?;
-        let seats = u64::from(inventory.flights) * u64::from(inventory.seats);
-        let at = Pointer::to(&["app", "databases", name.as_str(), "airline"]);
-        let line = text[..root.at(&at)?.span.start].lines().count();
-        let enough = ENOUGH_SEATS.div_ceil(u64::from(inventory.flights));
+        let airline = database.airline()?;
+        let seats = u64::from(airline.flights) * u64::from(airline.seats);
+        let at = sense::database_at(name, &["airline", "seats"]);
+        let line = line_of(&at, root, text)?;
+        let enough = ENOUGH_SEATS.div_ceil(u64::from(airline.flights));
         let database = name.to_string();
         (seats < ENOUGH_SEATS).then_some(Warning::FewSeats { line, database, seats, enough })
     };
@@ -177,20 +182,21 @@ fn few_seats(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
 
 impl Mended {
     /// Whether the finding is about what the file says, not about a stand-in.
-    fn is_written(&self, found: &Nonsense) -> bool {
-        let mut places = [&found.at].into_iter().chain(found.also.iter().map(|(place, _)| place));
-        places
-            .all(|place| !self.stand_ins.iter().any(|replaced| replaced.leads_to(place.pointer())))
+    fn is_written(&self, found: &Violation) -> bool {
+        let also = found.also.iter().map(|(location, _)| location);
+        let mut locations = [&found.at].into_iter().chain(also).map(Location::pointer);
+        locations.all(|at| !self.stand_ins.iter().any(|replaced| replaced.leads_to(at)))
     }
 }
 
-impl Nonsense {
+impl Violation {
     fn located(self, root: &Node) -> Fault {
-        let span = |place: &Place| match place {
-            Place::Value(pointer) => root.at(pointer).map(|node| node.span.clone()),
-            Place::Key(pointer) => root.key_at(pointer),
+        let span = |location: &Location| match location {
+            Location::Value(pointer) => root.at(pointer).map(|node| node.span.clone()),
+            Location::Key(pointer) => root.key_at(pointer),
         };
-        let also = self.also.iter().filter_map(|(place, what)| Some((span(place)?, (*what)?)));
+        let also =
+            self.also.iter().filter_map(|(location, what)| Some((span(location)?, (*what)?)));
         let at = span(&self.at).unwrap_or(0..0);
         also.fold(Fault::new(self.problem, at), |fault, (at, what)| fault.also(at, what))
     }

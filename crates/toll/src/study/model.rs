@@ -16,8 +16,8 @@ mod reference;
 mod sweep;
 
 pub use app::{
-    Airline, App, Database, Gateway, Inventory, Petclinic, Program, Queries, Runtime, Server,
-    Service,
+    Airline, AirlinePart, App, BuiltIn, Database, DatabaseProgram, Gateway, Petclinic,
+    PetclinicPart, Program, Queries, Runtime, Server, Service,
 };
 pub use reference::{Derived, Figures, Recomputed, Reference};
 pub use sweep::{Combination, Matrix};
@@ -31,7 +31,6 @@ pub struct Study {
     #[schemars(extend("examples" = ["my-study"]))]
     pub name: Name,
     /// The question that the study answers, shown at the head of the report.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["What does a sidecar cost?"]))]
     pub question: Option<String>,
     /// The application, the same in every variant.
@@ -46,20 +45,19 @@ pub struct Study {
     #[schemars(extend("minProperties" = 1))]
     pub loads: IndexMap<Name, Load>,
     /// Rounds: each starts every variant anew, and the interval of an effect comes from how they differ.
-    #[serde(default = "default::rounds")]
+    #[serde(default = "number::<8>")]
     #[schemars(range(min = 1, max = 1000))]
     pub rounds: u32,
     /// As many rounds as fit into this time, instead of a number of them.
-    #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "for")]
     #[schemars(extend("examples" = ["5m"]))]
     pub time: Option<TimeSpan>,
     /// Rounds until half of the interval of each headline metric is at most this share of its figure, instead of a
     /// number of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["3%"]))]
     pub width: Option<Share>,
     /// Cycles of a round: in each every variant bears every load twice, for a slice each time.
-    #[serde(default = "default::cycles")]
+    #[serde(default = "number::<4>")]
     #[schemars(range(min = 1, max = 1000))]
     pub cycles: u32,
     /// The few metrics that get a verdict.
@@ -73,7 +71,7 @@ pub struct Study {
     #[serde(default)]
     pub settle: Settle,
     /// How long the idle cost is measured in each round, without load.
-    #[serde(default = "default::idle")]
+    #[serde(default = "seconds::<1>")]
     pub idle: TimeSpan,
     /// What `--quick` changes: a first look.
     #[serde(default = "default::quick")]
@@ -85,7 +83,6 @@ pub struct Study {
     #[serde(default)]
     pub spring: Changes,
     /// Published figures of the same study, shown beside the user's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
 }
 
@@ -160,16 +157,12 @@ impl fmt::Display for Metric {
 #[serde(deny_unknown_fields)]
 pub struct Variant {
     /// A proxy beside each service.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sidecar: Option<Sidecar>,
     /// A tracing agent inside each JVM.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub java_agent: Option<JavaAgent>,
     /// By which way traffic to the application's external databases leaves a mesh of sidecars.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub egress: Option<Egress>,
     /// A proxy on each node.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ambient: Option<Ambient>,
 }
 
@@ -197,7 +190,6 @@ pub struct EgressGateway {
     /// Whether an nginx in its pod finds the host by its SNI.
     pub sni_proxy: bool,
     /// Names that it lets out, `*.example.org` for all below one; those of the external databases when left out.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [["*.airline.example"]]))]
     pub hosts: Vec<String>,
 }
@@ -237,7 +229,7 @@ pub enum JavaAgent {
     /// The OpenTelemetry Java agent; toll fetches it.
     OpenTelemetry {
         /// Its own settings by their names as system properties, for instance `otel.metrics.exporter: none`.
-        #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+        #[serde(default)]
         #[schemars(extend("examples" = [{"otel.metrics.exporter": "none"}]))]
         settings: IndexMap<String, Setting>,
     },
@@ -247,7 +239,7 @@ pub enum JavaAgent {
         #[schemars(extend("examples" = ["${EASEAGENT}"]))]
         jar: Binary,
         /// Its own settings, for instance `plugin.observability.jdbc.tracing.enabled: true`.
-        #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+        #[serde(default)]
         #[schemars(extend("examples" = [{"plugin.observability.jdbc.tracing.enabled": true}]))]
         settings: IndexMap<String, Setting>,
     },
@@ -291,11 +283,11 @@ pub struct Load {
     #[serde(default)]
     pub request: Request,
     /// What is asked instead, by name: each request is one of these, drawn by weight.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default)]
     #[schemars(extend("minProperties" = 1, "examples" = [{"search": {"weight": 4, "path": "/flights"}}]))]
     pub mix: IndexMap<Name, Weighted>,
     /// Spans that one request leaves where it is traced, by service; the proof of path counts them.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default)]
     #[schemars(extend("examples" = [{"gateway": 1, "vets": 9}]))]
     pub spans: IndexMap<Name, u32>,
     /// How requests are released.
@@ -305,7 +297,6 @@ pub struct Load {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub length: Option<Length>,
     /// What the load is swept over: it is borne once for each combination.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<Matrix>,
 }
 
@@ -318,11 +309,9 @@ pub struct Request {
     /// Path and query; `{{counter}}` and `{{random}}` in it are filled in for each request.
     pub path: UrlPath,
     /// Content-Type of the body, `application/json` when it is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["application/json"]))]
     pub content_type: Option<String>,
     /// Body of a POST; `{{counter}}` and `{{random}}` in it are filled in for each request.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["hello"]))]
     pub body: Option<String>,
 }
@@ -398,7 +387,7 @@ pub struct Open {
     #[serde(default)]
     pub arrivals: Arrivals,
     /// Bound on connections, and so on requests under way.
-    #[serde(default = "default::connections")]
+    #[serde(default = "number::<256>")]
     #[schemars(range(min = 1, max = 60_000))]
     pub connections: u32,
 }
@@ -449,23 +438,22 @@ pub struct Vus {
     #[schemars(range(min = 0, max = 60_000))]
     pub start: u32,
     /// From `start` to `users`.
-    #[serde(default = "default::no_ramp")]
+    #[serde(default = "seconds::<0>")]
     pub ramp: TimeSpan,
     /// With all users.
-    #[serde(default = "default::hold")]
+    #[serde(default = "seconds::<2>")]
     pub hold: TimeSpan,
     /// From `users` to `start`.
-    #[serde(default = "default::no_ramp")]
+    #[serde(default = "seconds::<0>")]
     pub ramp_down: TimeSpan,
     /// Pause of a user after the last answer of an iteration.
-    #[serde(default = "default::think")]
+    #[serde(default = "seconds::<1>")]
     pub think: TimeSpan,
     /// Requests that a user sends at once.
-    #[serde(default = "default::parallel")]
+    #[serde(default = "number::<1>")]
     #[schemars(range(min = 1, max = 1000))]
     pub parallel: u32,
     /// What the users were chosen for; without it they are not scaled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<Scale>,
 }
 
@@ -500,33 +488,26 @@ pub struct Settle {
 #[serde(deny_unknown_fields)]
 pub struct Changes {
     /// Rounds instead of the study's, and instead of its `for` and `width`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000), extend("examples" = [4]))]
     pub rounds: Option<u32>,
     /// Cycles instead of the study's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000), extend("examples" = [2]))]
     pub cycles: Option<u32>,
     /// Length of a slice of every load, also of one whose slices the study ends by `requests`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<TimeSpan>,
     /// Stages of every load of virtual users, which `slice` leaves alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vus: Option<Stages>,
     /// The slices of single loads, by name; goes before `slice` and `vus`.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default)]
     pub loads: IndexMap<Name, End>,
     /// Sweeps of single loads, by name.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default)]
     pub matrices: IndexMap<Name, Matrix>,
     /// Work of every built-in service, instead of the study's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<app::Work>,
     /// Discarded load instead of the study's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settle>,
     /// Idle time instead of the study's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<TimeSpan>,
 }
 
@@ -536,13 +517,13 @@ pub struct Changes {
 #[schemars(extend("examples" = [{"ramp": "50s", "hold": "10m", "ramp_down": "50s"}]))]
 pub struct Stages {
     /// From `start` to `users`.
-    #[serde(default = "default::no_ramp")]
+    #[serde(default = "seconds::<0>")]
     pub ramp: TimeSpan,
     /// With all users.
-    #[serde(default = "default::hold")]
+    #[serde(default = "seconds::<2>")]
     pub hold: TimeSpan,
     /// From `users` to `start`.
-    #[serde(default = "default::no_ramp")]
+    #[serde(default = "seconds::<0>")]
     pub ramp_down: TimeSpan,
 }
 
@@ -601,8 +582,9 @@ impl Study {
         }
         self.cycles = changes.cycles.unwrap_or(self.cycles);
         self.settle = changes.settle.unwrap_or(self.settle);
-        for service in self.app.services.values_mut().filter(|service| service.takes_work()) {
-            service.work = changes.work.or(service.work);
+        if let Some(work) = changes.work {
+            let programs = self.app.services.values_mut().map(|service| &mut service.program);
+            programs.filter_map(app::Program::work_mut).for_each(|written| *written = work);
         }
         self.idle = changes.idle.unwrap_or(self.idle);
         for (name, load) in &mut self.loads {
@@ -707,17 +689,19 @@ impl Default for Settle {
     }
 }
 
-/// The defaults that are no type's own; `default.yaml` states and explains them.
+/// A default, as `default.yaml` states and explains it.
+fn number<const N: u32>() -> u32 {
+    N
+}
+
+/// A default, as `default.yaml` states and explains it.
+fn seconds<const N: u64>() -> TimeSpan {
+    TimeSpan::from_secs(N)
+}
+
+/// The defaults that are no single number.
 mod default {
     use super::{Changes, Metric, Share, TimeSpan};
-
-    pub(super) fn rounds() -> u32 {
-        8
-    }
-
-    pub(super) fn cycles() -> u32 {
-        4
-    }
 
     pub(super) fn headline() -> Vec<Metric> {
         vec![Metric::LatencyP50, Metric::LatencyP99, Metric::CpuPerRequest]
@@ -725,30 +709,6 @@ mod default {
 
     pub(super) fn bound() -> Share {
         Share::percent(5.0).expect("5 % lies within 0 to 100 %")
-    }
-
-    pub(super) fn idle() -> TimeSpan {
-        TimeSpan::from_secs(1)
-    }
-
-    pub(super) fn connections() -> u32 {
-        256
-    }
-
-    pub(super) fn no_ramp() -> TimeSpan {
-        TimeSpan::from_secs(0)
-    }
-
-    pub(super) fn hold() -> TimeSpan {
-        TimeSpan::from_secs(2)
-    }
-
-    pub(super) fn think() -> TimeSpan {
-        TimeSpan::from_secs(1)
-    }
-
-    pub(super) fn parallel() -> u32 {
-        1
     }
 
     pub(super) fn quick() -> Changes {

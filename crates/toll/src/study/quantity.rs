@@ -3,13 +3,13 @@
 //! Each type states its own form in its JSON schema: `title` is what a message calls it,
 //! `examples` are what a message shows, and `format` is what [`fits`] checks.
 
-use std::borrow::{Borrow, Cow};
+use std::borrow::Borrow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::environment;
@@ -22,25 +22,45 @@ pub struct NotA(&'static str);
 /// A length of time, written as a number and a unit: `300us`, `100ms`, `2s`, `5m`.
 ///
 /// Whole microseconds; never negative.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(title = "duration", extend(
+    "format" = TimeSpan::FORMAT, "pattern" = "^[0-9]+(\\.[0-9]+)? *(us|ms|s|m)$",
+    "examples" = ["2s", "100ms", "300us", "5m"]
+))]
 pub struct TimeSpan(Duration);
 
 /// A name that the user chose: small letters, digits and inner dashes, at most 40 of them.
 ///
 /// Names become parts of directories, host names and SPIFFE IDs, hence the narrow alphabet.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(title = "name", extend(
+    "format" = Name::FORMAT, "pattern" = "^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$",
+    "examples" = ["client", "same-rate"]
+))]
 pub struct Name(String);
 
 /// A path on a server and its query, from the slash on, in the letters that a URL may have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(title = "path of a URL", extend(
+    "format" = UrlPath::FORMAT, "pattern" = "^/[!-~]*$",
+    "examples" = ["/", "/api/customer?limit=10"]
+))]
 pub struct UrlPath(String);
 
 /// A Prometheus text endpoint in a pod: `http://localhost:PORT/path`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(title = "endpoint of metrics", extend(
+    "format" = Metrics::FORMAT, "pattern" = "^http://localhost:[0-9]+/[!-~]*$",
+    "examples" = ["http://localhost:9404/metrics"]
+))]
 pub struct Metrics {
     /// TCP port.
     pub port: u16,
@@ -49,18 +69,27 @@ pub struct Metrics {
 }
 
 /// A published number, never negative.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(extend("minimum" = 0, "examples" = [17.702]))]
 pub struct Amount(f64);
 
 /// A part of a whole, from 0 % to 100 %, written as `5%`.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(title = "percentage", extend(
+    "format" = Share::FORMAT, "pattern" = "^[0-9]+(\\.[0-9]+)? *%$", "examples" = ["5%", "0.5%"]
+))]
 pub struct Share(f64);
 
 /// An arrival rate as written: absolute, or relative to what the slowest variant can take.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "RateAsWritten", into = "String")]
+#[schemars(try_from = "String", title = "arrival rate", extend(
+    "type" = ["string", "number"], "format" = Rate::FORMAT,
+    "pattern" = "^[0-9]+(\\.[0-9]+)? *(/s|% *of *capacity)$", "exclusiveMinimum" = 0,
+    "examples" = ["50% of capacity", "500/s", 500]
+))]
 pub enum Rate {
     /// Arrivals per second, above 0.
     PerSecond(f64),
@@ -77,8 +106,12 @@ enum RateAsWritten {
 }
 
 /// A program that the user may have; its path usually comes from an environment variable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(title = "path of a program", extend(
+    "format" = Binary::FORMAT, "minLength" = 1,
+    "examples" = ["/opt/mesher/mesher", "${MESHER_BIN}"]
+))]
 pub enum Binary {
     /// Where it is.
     Path(PathBuf),
@@ -90,8 +123,11 @@ pub enum Binary {
 }
 
 /// The value of another program's setting: text, a number or a truth value, handed on as text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "SettingAsWritten", into = "String")]
+#[schemars(from = "String", title = "setting", extend(
+    "type" = ["string", "number", "boolean"], "examples" = ["none", false, 500]
+))]
 pub struct Setting(String);
 
 /// The YAML types that a setting may have.
@@ -450,79 +486,3 @@ macro_rules! shown_as_text {
 }
 
 shown_as_text!(TimeSpan, Name, UrlPath, Metrics, Share, Rate, Binary, Setting);
-
-/// The schema of each quantity, by hand: what an editor checks and a message quotes.
-macro_rules! schema_of {
-    ($quantity:ident, $($schema:tt)+) => {
-        impl JsonSchema for $quantity {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($quantity).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($($schema)+)
-            }
-        }
-    };
-}
-
-schema_of!(TimeSpan, {
-    "title": "duration",
-    "type": "string",
-    "format": TimeSpan::FORMAT,
-    "pattern": "^[0-9]+(\\.[0-9]+)? *(us|ms|s|m)$",
-    "examples": ["2s", "100ms", "300us", "5m"],
-});
-schema_of!(Name, {
-    "title": "name",
-    "type": "string",
-    "format": Name::FORMAT,
-    "pattern": "^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$",
-    "examples": ["client", "same-rate"],
-});
-schema_of!(UrlPath, {
-    "title": "path of a URL",
-    "type": "string",
-    "format": UrlPath::FORMAT,
-    "pattern": "^/[!-~]*$",
-    "examples": ["/", "/api/customer?limit=10"],
-});
-schema_of!(Metrics, {
-    "title": "endpoint of metrics",
-    "type": "string",
-    "format": Metrics::FORMAT,
-    "pattern": "^http://localhost:[0-9]+/[!-~]*$",
-    "examples": ["http://localhost:9404/metrics"],
-});
-schema_of!(Setting, {
-    "title": "setting",
-    "type": ["string", "number", "boolean"],
-    "examples": ["none", false, 500],
-});
-schema_of!(Amount, {
-    "type": "number",
-    "minimum": 0,
-    "examples": [17.702],
-});
-schema_of!(Share, {
-    "title": "percentage",
-    "type": "string",
-    "format": Share::FORMAT,
-    "pattern": "^[0-9]+(\\.[0-9]+)? *%$",
-    "examples": ["5%", "0.5%"],
-});
-schema_of!(Rate, {
-    "title": "arrival rate",
-    "type": ["string", "number"],
-    "format": Rate::FORMAT,
-    "pattern": "^[0-9]+(\\.[0-9]+)? *(/s|% *of *capacity)$",
-    "exclusiveMinimum": 0,
-    "examples": ["50% of capacity", "500/s", 500],
-});
-schema_of!(Binary, {
-    "title": "path of a program",
-    "type": "string",
-    "format": Binary::FORMAT,
-    "minLength": 1,
-    "examples": ["/opt/mesher/mesher", "${MESHER_BIN}"],
-});

@@ -6,7 +6,7 @@
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::model::Study;
 
@@ -27,6 +27,9 @@ impl Transform for NothingIsNotAValue {
     fn transform(&mut self, schema: &mut schemars::Schema) {
         transform_subschemas(self, schema);
         let Some(schema) = schema.as_object_mut() else { return };
+        if let Some(default) = schema.remove("default").and_then(without_nothing) {
+            schema.insert("default".into(), default);
+        }
         if let Some(Value::Array(types)) = schema.get_mut("type") {
             types.retain(|kind| kind != "null");
             if let [only] = types.as_slice() {
@@ -43,10 +46,39 @@ impl Transform for NothingIsNotAValue {
     }
 }
 
+/// The value without what is left out where it is written; none when nothing stays.
+fn without_nothing(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(entries) => {
+            let written = entries.into_iter();
+            let written = written.filter_map(|(key, value)| Some((key, without_nothing(value)?)));
+            let written: Map<String, Value> = written.collect();
+            (!written.is_empty()).then_some(Value::Object(written))
+        }
+        Value::Array(items) if items.is_empty() => None,
+        Value::Null => None,
+        other => Some(other),
+    }
+}
+
 fn only_alternative_to_null(schema: &Map<String, Value>) -> Option<Map<String, Value>> {
     match schema.get("anyOf")?.as_array()?.as_slice() {
         [inner, null] if null["type"] == "null" => inner.as_object().cloned(),
         _ => None,
+    }
+}
+
+/// Of a choice of mappings, those that need no key may also stand as their bare name.
+pub(super) fn allow_bare_names(schema: &mut schemars::Schema) {
+    let choices = schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter();
+    for choices in choices {
+        let needs_none =
+            |inner: &Value| inner["type"] == "object" && inner.get("required").is_none();
+        let names = choices.iter().flat_map(|choice| entries(&choice["properties"]));
+        let bare = names.filter(|(_, inner)| needs_none(inner));
+        let bare: Vec<Value> =
+            bare.map(|(name, _)| json!({"type": "string", "const": name})).collect();
+        choices.extend(bare);
     }
 }
 
@@ -142,6 +174,11 @@ impl<'s> Keys<'s> {
         }
     }
 
+    /// The key that decides which others there are, and its value.
+    pub(super) fn tag(&self) -> Option<(&'s str, &'s str)> {
+        self.known.iter().find_map(|(key, schema)| Some((*key, schema.get("const")?.as_str()?)))
+    }
+
     /// The schema of the key's value.
     pub(super) fn get(&self, key: &str) -> Option<&'s Value> {
         self.known.iter().find(|(known, _)| *known == key).map(|(_, schema)| *schema)
@@ -156,14 +193,10 @@ impl<'s> Keys<'s> {
 impl<'s> Tagged<'s> {
     fn of(schema: &'s Value) -> Option<Self> {
         let branches = schema.get("oneOf")?.as_array()?;
-        let tag = |branch: &'s Value| {
-            let tag =
-                entries(&branch["properties"]).find(|(_, value)| value.get("const").is_some());
-            tag.and_then(|(key, value)| Some((key, value["const"].as_str()?)))
-        };
-        let (key, _) = tag(branches.first()?)?;
-        let branch = |branch| Some((tag(branch)?.1, Keys::of(branch)));
-        Some(Self { tag: key, branches: branches.iter().filter_map(branch).collect() })
+        let (tag, _) = Keys::of(branches.first()?).tag()?;
+        let keys = branches.iter().map(Keys::of);
+        let branches = keys.filter_map(|keys| Some((keys.tag()?.1, keys)));
+        Some(Self { tag, branches: branches.collect() })
     }
 
     /// The values of the key that decides, as a message shows them.

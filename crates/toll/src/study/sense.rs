@@ -1,6 +1,6 @@
 //! Checks what no schema can say: that the parts of a study fit together.
 //!
-//! Takes the types, gives problems and the places that they are about. Knows nothing of YAML.
+//! Takes the types, gives problems and where they are. Knows nothing of YAML.
 
 mod airline;
 mod app;
@@ -18,26 +18,26 @@ use super::model::{Changes, Settle, Study};
 use super::quantity::{Name, Share, TimeSpan};
 use super::tree::Pointer;
 
-/// A problem, the place it is at, and the other places that it follows from.
-pub(super) struct Nonsense {
+/// A problem, where it is, and what else it follows from.
+pub(super) struct Violation {
     /// What does not fit.
     pub problem: Problem,
-    /// The place to mend.
-    pub at: Place,
-    /// The other places that it follows from, and what to say there, if anything.
-    pub also: Vec<(Place, Option<&'static str>)>,
+    /// What to mend.
+    pub at: Location,
+    /// What else it follows from, and what to say of that, if anything.
+    pub also: Vec<(Location, Option<&'static str>)>,
 }
 
 /// A value, or the key of one.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// The value at the end of the way.
     Value(Pointer),
     /// The key that the way ends with.
     Key(Pointer),
 }
 
-impl Place {
+impl Location {
     /// The way to it.
     pub(super) fn pointer(&self) -> &Pointer {
         match self {
@@ -47,7 +47,7 @@ impl Place {
 }
 
 /// All that does not fit together.
-pub(super) fn check(study: &Study) -> Vec<Nonsense> {
+pub(super) fn check(study: &Study) -> Vec<Violation> {
     let mut found = unknown_baseline(study);
     found.extend(app::check(&study.app));
     found.extend(airline::check(&study.app));
@@ -69,27 +69,54 @@ pub(super) fn check(study: &Study) -> Vec<Nonsense> {
     found
 }
 
-fn at_value(problem: Problem, at: Pointer) -> Nonsense {
-    Nonsense { problem, at: Place::Value(at), also: Vec::new() }
+fn at_value(problem: Problem, at: Pointer) -> Violation {
+    Violation { problem, at: Location::Value(at), also: Vec::new() }
 }
 
-fn at_key(problem: Problem, at: Pointer) -> Nonsense {
-    Nonsense { problem, at: Place::Key(at), also: Vec::new() }
+fn at_key(problem: Problem, at: Pointer) -> Violation {
+    Violation { problem, at: Location::Key(at), also: Vec::new() }
 }
 
-impl Nonsense {
-    /// Follows from a further place, which needs no words of its own.
-    fn from(self, place: &[&str]) -> Self {
-        self.because_of(Pointer::to(place))
+fn service_at(name: &Name, key: &str) -> Pointer {
+    Pointer::to(&["app", "services", name.as_str(), key])
+}
+
+/// A key of a service's program.
+fn program_at(name: &Name, program: &str, key: &str) -> Pointer {
+    service_at(name, "program").child(program).child(key)
+}
+
+/// What is below the `program` of a database.
+pub(super) fn database_at(name: &Name, steps: &[&str]) -> Pointer {
+    let program = Pointer::to(&["app", "databases", name.as_str(), "program"]);
+    steps.iter().fold(program, |at, step| at.child(step))
+}
+
+impl Violation {
+    /// Follows from a further value, of which there is nothing to say.
+    fn from(self, steps: &[&str]) -> Self {
+        self.because_of(Pointer::to(steps))
     }
 
-    fn because_of(mut self, place: Pointer) -> Self {
-        self.also.push((Place::Value(place), None));
+    fn because_of(mut self, at: Pointer) -> Self {
+        self.also.push((Location::Value(at), None));
+        self
+    }
+
+    /// Follows from a value, of which there is something to say.
+    fn see_value(mut self, at: Pointer, what: &'static str) -> Self {
+        self.also.push((Location::Value(at), Some(what)));
+        self
+    }
+
+    /// Follows from a key, of which there is something to say.
+    fn see_key(mut self, at: Pointer, what: &'static str) -> Self {
+        self.also.push((Location::Key(at), Some(what)));
         self
     }
 }
 
-fn unknown_baseline(study: &Study) -> Vec<Nonsense> {
+fn unknown_baseline(study: &Study) -> Vec<Violation> {
     let problem = unknown("variant", &study.baseline, study.variants.keys());
     let at = |problem| at_value(problem, Pointer::to(&["baseline"])).from(&["variants"]);
     problem.map(at).into_iter().collect()
@@ -109,13 +136,13 @@ fn unknown<'n>(
     known.clone().all(|known| known != name).then(problem)
 }
 
-fn zero(what: &'static str, duration: TimeSpan, at: Pointer) -> Option<Nonsense> {
+fn zero(what: &'static str, duration: TimeSpan, at: Pointer) -> Option<Violation> {
     let problem = || Problem::NoDuration { what, duration: duration.to_string() };
     duration.is_zero().then(|| at_value(problem(), at))
 }
 
 /// A run that would never end or at once, and a headline metric that is one already.
-fn extent(study: &Study) -> Vec<Nonsense> {
+fn extent(study: &Study) -> Vec<Violation> {
     let headline = study.headline.iter().map(ToString::to_string).collect();
     let mut found = sweep::twice(headline, &Pointer::to(&["headline"]));
     found.extend(study.time.and_then(|time| zero("run", time, Pointer::to(&["for"]))));
@@ -126,14 +153,14 @@ fn extent(study: &Study) -> Vec<Nonsense> {
 }
 
 /// A discarded load that must end before it can be stable.
-fn hasty_settle(settle: &Settle, at: &Pointer) -> Option<Nonsense> {
+fn hasty_settle(settle: &Settle, at: &Pointer) -> Option<Violation> {
     let no_slice = zero("slice", settle.slice, at.child("slice"));
     let hasty = settle.max.get() < settle.slice.get() * Settle::SLICES;
     let (slice, max) = (settle.slice.to_string(), settle.max.to_string());
     no_slice.or_else(|| hasty.then(|| at_value(Problem::SettleTooShort { slice, max }, at.clone())))
 }
 
-fn changes(study: &Study, changes: &Changes, at: &Pointer) -> Vec<Nonsense> {
+fn changes(study: &Study, changes: &Changes, at: &Pointer) -> Vec<Violation> {
     let slice = changes.slice.and_then(|slice| zero("slice", slice, at.child("slice")));
     let settle = changes.settle.and_then(|settle| hasty_settle(&settle, &at.child("settle")));
     let vus = changes.vus.and_then(|stages| load::no_stages(&stages, at.child("vus")));

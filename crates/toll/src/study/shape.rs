@@ -4,14 +4,14 @@
 //! the sense can run in the same round. The replaced places are named: what the checks say about
 //! them is not the user's doing. Knows nothing of what the keys mean.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number, Value, json};
 
 use super::environment::first_variable;
 use super::fault::{Fault, Problem, nearest};
 use super::quantity::{self, Binary, Name};
 use super::retired::retired;
 use super::schema::{Keys, Shape, Tagged, example_of};
-use super::tree::{Content, Entry, Node, Pointer, Span};
+use super::tree::{Content, Entry, Node, Pointer, Span, as_yaml};
 
 /// A file's tree, mended.
 pub(super) struct Mended {
@@ -63,9 +63,15 @@ impl Walk<'_> {
             }
             (Shape::WordOrKeys(mut words, keys), Content::Scalar(Value::String(word))) => {
                 let known = words.contains(&word.as_str());
-                words.extend(keys.known.iter().map(|(key, _)| *key));
+                let others = keys.known.iter().map(|(key, _)| *key);
+                let others: Vec<&str> = others.filter(|key| !words.contains(key)).collect();
+                words.extend(others);
                 let problem = bad_choice(word, &words).or(needs_keys(spot, known));
-                self.sound_or_stand_in(spot, word.as_str().into(), problem)
+                let value = match keys.get(word) {
+                    Some(_) => json!({word: {}}),
+                    None => word.as_str().into(),
+                };
+                self.sound_or_stand_in(spot, value, problem)
             }
             (Shape::Scalar, Content::Scalar(value)) => {
                 self.sound_or_stand_in(spot, value.clone(), scalar_problem(value, spot.schema))
@@ -83,7 +89,7 @@ impl Walk<'_> {
                     mended.insert(entry.key.clone(), value);
                 }
                 None => {
-                    self.fault(unknown_key(&entry.key, keys), entry.key_span.clone());
+                    self.fault(unknown_key(spot, &entry.key, keys), entry.key_span.clone());
                     self.note_slip(spot, &entry.key, entries, keys);
                 }
             }
@@ -242,8 +248,16 @@ fn missing(gap: &[&str], example: &Value) -> Problem {
     }
 }
 
-fn unknown_key(key: &str, keys: &Keys) -> Problem {
-    let unknown = || Problem::UnknownKey { key: key.into(), allowed: keys.names() };
+fn unknown_key(spot: &Spot, key: &str, keys: &Keys) -> Problem {
+    let unknown = || {
+        let (key, allowed) = (key.to_owned(), keys.names());
+        let Some(program) = spot.at.step_below("program") else {
+            return Problem::UnknownKey { key, allowed };
+        };
+        let part = keys.tag().map(|(tag, word)| format!(" with `{tag}: {word}`"));
+        let program = format!("`{program}`{}", part.unwrap_or_default());
+        Problem::UnknownKeyOfProgram { program, key, allowed }
+    };
     of_older_files(key).unwrap_or_else(unknown)
 }
 
@@ -372,21 +386,5 @@ fn kind_of(value: &Value) -> &'static str {
         Value::Number(number) if number.is_i64() => "a whole number",
         Value::Number(_) => "a fraction",
         _ => "text",
-    }
-}
-
-/// The value as one line of YAML.
-fn as_yaml(value: &Value) -> String {
-    match value {
-        Value::String(text) if text.starts_with("${") || text.is_empty() => format!("{value}"),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            format!("[{}]", items.iter().map(as_yaml).collect::<Vec<_>>().join(", "))
-        }
-        Value::Object(entries) => {
-            let entry = |(key, value): (&String, &Value)| format!("{key}: {}", as_yaml(value));
-            format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
-        }
-        plain => plain.to_string(),
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::model::Closed;
 use super::quantity::{Binary, Name, Share, TimeSpan};
-use super::retired::RETIRED;
+use super::retired::{PLAYED, RETIRED};
 use super::schema::{Keys, Shape, example_of};
 use super::*;
 
@@ -21,8 +21,7 @@ app:
     client: {port: 9000, calls: [server]}
     server:
       port: 9999
-      reply: {bytes: 5}
-      stall: {every: 1s, for: 100ms}
+      program: {built_in: {reply: {bytes: 5}, stall: {every: 1s, for: 100ms}}}
 variants:
   bare: {}
   envoy: {sidecar: {proxy: envoy, mtls: strict}}
@@ -49,21 +48,25 @@ app:
   gateways:
     ingress: {port: 8080, to: front}
   services:
-    front: {port: 8081, calls: [back], replicas: 2, reply: {relay: true}}
+    front: {port: 8081, calls: [back], replicas: 2, program: {built_in: {reply: {relay: true}}}}
     back:
       port: 8083
-      runtime: spring
-      postgres:
-        database: orders
-        read: SELECT 1 AS one
-        write: INSERT INTO log VALUES ($1)
-        connections: 4
+      program:
+        built_in:
+          runtime: spring
+          postgres:
+            database: orders
+            read: SELECT 1 AS one
+            write: INSERT INTO log VALUES ($1)
+            connections: 4
   databases:
     orders:
       port: 5432
       group: data
-      seed: CREATE TABLE log (line text)
-      written: SELECT count(line), count(DISTINCT line) FROM log
+      program:
+        postgres:
+          seed: CREATE TABLE log (line text)
+          written: SELECT count(line), count(DISTINCT line) FROM log
 variants: {bare: {}, envoy: {sidecar: {proxy: envoy}}}
 baseline: bare
 loads:
@@ -91,14 +94,13 @@ app:
   services:
     gateway:
       port: 8080
-      petclinic: gateway
+      program: {petclinic: {part: gateway, heap_mib: 256}}
       calls: [vets]
-      heap_mib: 256
       metrics: http://localhost:9080/metrics
       series: [jvm_threads_current]
     vets:
       port: 8081
-      petclinic: vets
+      program: {petclinic: {part: vets}}
 variants:
   baseline: {}
   agent: {java_agent: {kind: opentelemetry, settings: {otel.logs.exporter: none, otel.jmx.enabled: false}}}
@@ -127,7 +129,7 @@ app:
   gateways:
     ingress: {port: 443, to: page, tls: true, node: 1}
   services:
-    page: {port: 80, nginx: {bytes: 615}}
+    page: {port: 80, program: {nginx: {bytes: 615}}}
 variants:
   bare: {}
   sidecar: {sidecar: {proxy: envoy}}
@@ -153,19 +155,25 @@ study: airline
 app:
   entry: web
   services:
-    web: {port: 8080, airline: web, calls: [flights, bookings, customers], work: {cpu: 100us}}
-    flights: {port: 8081, airline: flights, database: airline-db, connections: 64}
-    bookings: {port: 8082, airline: bookings, database: airline-db, calls: [customers, flights]}
+    web: {port: 8080, program: {airline: {part: web, work: {cpu: 100us}}}, calls: [flights, bookings, customers]}
+    flights: {port: 8081, program: {airline: {part: flights, database: airline-db, connections: 64}}}
+    bookings: {port: 8082, program: {airline: {part: bookings, database: airline-db}}, calls: [customers, flights]}
     customers:
       port: 8083
-      airline: customers
-      database: airline-db
+      program:
+        airline:
+          part: customers
+          database: airline-db
   databases:
     airline-db:
       port: 27017
-      server: mongodb
-      external: {host: db.airline.example}
-      airline: {flights: 200, seats: 1000, customers: 100}
+      program:
+        airline:
+          server: mongodb
+          host: db.airline.example
+          flights: 200
+          seats: 1000
+          customers: 100
 variants:
   none: {}
   bypass: {sidecar: {proxy: envoy}, egress: bypass}
@@ -278,11 +286,17 @@ shown_as! {
     a_service_that_calls_itself_in_a_circle_is_shown_as_a_circle:
         "      port: 9999" => "      port: 9999\n      calls: [client]";
     two_services_cannot_share_a_port: "port: 9999" => "port: 9000";
-    a_command_excludes_what_only_the_built_in_service_does: "port: 9999" => "port: 9999\n      command: [./my-api]";
-    a_command_has_at_least_one_word: "calls: [server]" => "calls: [server], command: []";
+    a_service_is_one_program: "{built_in: {reply: {bytes: 5}" => "{command: [./my-api], built_in: {reply: {bytes: 5}";
+    a_program_has_its_own_keys_and_no_others: "{built_in: {reply: {bytes: 5}" => "{nginx: {reply: {bytes: 5}";
+    an_unknown_program_is_answered_with_the_nearest_one: "{built_in: {reply" => "{bult_in: {reply";
+    a_service_that_names_no_program_is_answered_with_all: "{built_in: {reply: {bytes: 5}, stall: {every: 1s, for: 100ms}}}" => "{}";
+    a_program_without_its_keys_is_shown_with_an_example: "{built_in: {reply: {bytes: 5}, stall: {every: 1s, for: 100ms}}}" => "command";
+    an_unknown_program_without_keys_is_answered_with_the_nearest_one: "{built_in: {reply: {bytes: 5}, stall: {every: 1s, for: 100ms}}}" => "ngnix";
+    a_program_is_no_number: "{built_in: {reply: {bytes: 5}, stall: {every: 1s, for: 100ms}}}" => "5";
+    a_command_has_at_least_one_word: "calls: [server]" => "calls: [server], program: {command: []}";
     a_stall_must_be_shorter_than_its_period: "for: 100ms" => "for: 1s";
     a_study_needs_a_service:
-        "\n    client: {port: 9000, calls: [server]}\n    server:\n      port: 9999\n      reply: {bytes: 5}\n      stall: {every: 1s, for: 100ms}"
+        "\n    client: {port: 9000, calls: [server]}\n    server:\n      port: 9999\n      program: {built_in: {reply: {bytes: 5}, stall: {every: 1s, for: 100ms}}}"
         => " {}";
     a_key_that_stands_twice_is_shown_at_both_places: "rounds: 8" => "rounds: 8\nbaseline: envoy";
     text_that_is_not_yaml_is_shown_where_it_breaks: "[server]}" => "[server}";
@@ -302,17 +316,16 @@ shown_as! {
         "    ingress: {" => "    front-2: {port: 8088, to: front}\n    ingress: {";
     a_gateway_and_a_database_cannot_share_a_port: "port: 5432" => "port: 8080";
     a_query_of_an_unknown_database_is_answered_with_the_nearest_one: "database: orders" => "database: order";
-    a_database_that_nobody_queries_is_shown: "    orders:" => "    spare: {port: 5433, seed: SELECT 1}\n    orders:";
+    a_database_that_nobody_queries_is_shown: "    orders:" => "    spare: {port: 5433, program: {postgres: {seed: SELECT 1}}}\n    orders:";
     writes_need_a_count_of_what_was_written:
-        "      written: SELECT count(line), count(DISTINCT line) FROM log\n" => "";
-    a_post_needs_a_service_that_writes: "        write: INSERT INTO log VALUES ($1)\n" => "";
-    a_command_has_neither_runtime_nor_queries: "port: 8083" => "port: 8083\n      command: [./my-api]";
+        "          written: SELECT count(line), count(DISTINCT line) FROM log\n" => "";
+    a_post_needs_a_service_that_writes: "            write: INSERT INTO log VALUES ($1)\n" => "";
     what_calls_nothing_has_nothing_to_hand_on: ", calls: [back]" => "";
     a_truth_value_is_wanted_of_a_switch: "relay: true" => "relay: yes please";
     no_replicas_are_too_few: "replicas: 2" => "replicas: 0";
     too_many_replicas_are_shown: "replicas: 2" => "replicas: 1001";
     a_misspelt_runtime_is_answered_with_the_nearest_one: "runtime: spring" => "runtime: sprig";
-    a_database_needs_a_seed: "      seed: CREATE TABLE log (line text)\n" => "";
+    a_database_needs_a_seed: "          seed: CREATE TABLE log (line text)\n" => "";
     an_empty_query_is_shown: "read: SELECT 1 AS one" => "read: \"\"";
     an_unknown_method_is_answered_with_the_known_ones: "method: POST" => "method: PUT";
     a_get_has_no_body: "method: POST, " => "";
@@ -352,12 +365,11 @@ shown_as! {
         "paper: {" => "paper: {loads: {same-rate: {vus: {ramp: 1s, hold: 1s, ramp_down: 1s}}}, ";
     stages_of_a_profile_must_last: "{ramp: 50s, hold: 10m, ramp_down: 50s}" => "{ramp: 0s, hold: 0s, ramp_down: 0s}";
     spans_of_an_unknown_service_are_answered_with_the_nearest_one: "vets: 9}" => "vet: 9}";
-    the_petclinic_excludes_what_other_programs_have:
-        "      petclinic: vets" => "      petclinic: vets\n      command: [./vets]\n      runtime: spring\n      work: {cpu: 1ms}";
+    the_petclinic_has_its_own_keys_and_no_others: "{part: vets}" => "{part: vets, runtime: spring, work: {cpu: 1ms}}";
+    the_petclinic_has_parts: "{part: vets}" => "{heap_mib: 128}";
     the_gateway_of_the_petclinic_calls_one_service: "      calls: [vets]\n" => "";
     the_vets_of_the_petclinic_call_nothing: "port: 8081" => "port: 8081\n      calls: [other]";
-    an_unknown_part_of_the_petclinic_is_answered_with_the_nearest_one: "petclinic: vets" => "petclinic: vet";
-    a_heap_is_for_the_petclinic: "      petclinic: vets" => "      heap_mib: 128";
+    an_unknown_part_of_the_petclinic_is_answered_with_the_nearest_one: "{part: vets}" => "{part: vet}";
     a_heap_outside_its_range_is_shown: "heap_mib: 256" => "heap_mib: 32";
     series_need_metrics: "      metrics: http://localhost:9080/metrics\n" => "";
     metrics_are_in_the_pod: "http://localhost:9080/metrics" => "http://gateway:9080/metrics";
@@ -379,9 +391,8 @@ shown_as! {
     a_node_proxy_is_any_envoy_or_ztunnel: "proxy: any" => "proxy: ztunel";
     a_waypoint_is_there_or_not: "waypoint: true" => "waypoint: shared";
     an_ambient_data_plane_has_names_of_its_own: "    ingress: {port" => "    waypoint: {port: 81, to: page}\n    ingress: {port";
-    nginx_excludes_what_other_programs_have:
-        "port: 80, nginx: {bytes: 615}" => "port: 80, nginx: {}, command: [./nginx], work: {cpu: 1ms}, calls: [page], metrics: http://localhost:9000/metrics";
-    nginx_is_no_part_of_the_petclinic: "port: 80, nginx: {bytes: 615}" => "port: 80, nginx: {}, petclinic: gateway, calls: [page]";
+    nginx_calls_nothing_and_has_no_metrics:
+        "port: 80, program: {nginx: {bytes: 615}}" => "port: 80, program: nginx, calls: [page], metrics: http://localhost:9000/metrics";
     nginx_has_no_answer_to_a_post: "slice: 1s" => "slice: 1s, request: {method: POST}";
     a_page_is_not_endless: "bytes: 615" => "bytes: 2000000000";
     no_nodes_are_too_few: "nodes: 2\n" => "nodes: 0\n";
@@ -410,22 +421,18 @@ shown_as! {
 
 shown_as! {
     in AIRLINE;
-    an_unknown_part_of_the_airline_is_answered_with_the_nearest_one: "airline: flights" => "airline: flight";
-    the_airline_excludes_what_other_programs_have:
-        "      airline: customers" => "      airline: customers\n      command: [./customers]\n      runtime: native";
-    the_airline_is_no_part_of_the_petclinic:
-        "      airline: customers" => "      airline: customers\n      petclinic: vets";
-    a_part_of_the_airline_queries_nothing:
-        "      airline: customers" => "      airline: customers\n      stall: {every: 1s, for: 1ms}\n      reply: {bytes: 5}";
-    what_is_no_part_of_the_airline_has_no_pool: "      airline: customers" => "      connections: 5";
+    an_unknown_part_of_the_airline_is_answered_with_the_nearest_one: "part: flights" => "part: flight";
+    a_part_of_the_airline_has_its_own_keys_and_no_others:
+        "          part: customers" => "          part: customers\n          stall: {every: 1s, for: 1ms}\n          reply: {bytes: 5}";
+    the_airline_has_parts: "          part: customers\n" => "";
     the_web_of_the_airline_calls_all_other_parts: "calls: [flights, bookings, customers]" => "calls: [flights, bookings]";
     the_web_of_the_airline_calls_each_part_once: "calls: [flights, bookings, customers]" => "calls: [flights, flights, bookings, customers]";
     the_customers_of_the_airline_call_nothing: "      port: 8083" => "      port: 8083\n      calls: [flights]";
-    the_web_of_the_airline_has_no_database: "airline: web, calls" => "airline: web, database: airline-db, calls";
-    the_web_of_the_airline_has_no_pool: "airline: web, calls" => "airline: web, connections: 64, calls";
+    the_web_of_the_airline_has_no_database: "part: web, work" => "part: web, database: airline-db, work";
+    the_web_of_the_airline_has_no_pool: "part: web, work" => "part: web, connections: 64, work";
     the_parts_of_the_airline_share_one_database:
-        "      database: airline-db\n  databases:"
-        => "      database: other-db\n  databases:\n    other-db: {port: 1, external: {host: other.airline.example}, airline: {}}";
+        "          database: airline-db\n  databases:"
+        => "          database: other-db\n  databases:\n    other-db: {port: 1, program: {airline: {host: other.airline.example}}}";
     a_booking_has_a_body: BOOKS => "method: POST, path: /bookings";
     a_booking_is_json: "{{random.0.199}}}'" => "{{random.0.199}}'";
     a_booking_has_a_key: "\"key\": \"{{counter}}-{{random}}\", " => "";
@@ -433,25 +440,25 @@ shown_as! {
     a_booking_is_of_a_flight: "\"flight\": {{random.0.199}}" => "\"flight\": {{random.-9.199}}";
     bookings_differ_in_their_keys: "{{counter}}-{{random}}" => "fixed";
     keys_from_a_small_range_come_twice: "{{counter}}-{{random}}" => "{{random.1.100}}";
-    a_part_of_the_airline_needs_a_database: "      database: airline-db\n" => "";
-    an_unknown_database_of_the_airline_is_answered_with_the_nearest_one: "      database: airline-db" => "      database: airlin-db";
+    a_part_of_the_airline_needs_a_database: "          database: airline-db\n" => "";
+    an_unknown_database_of_the_airline_is_answered_with_the_nearest_one: "          database: airline-db" => "          database: airlin-db";
     the_airline_is_in_no_database_of_others:
-        "      server: mongodb\n      external: {host: db.airline.example}\n      airline: {flights: 200, seats: 1000, customers: 100}"
-        => "      seed: SELECT 1";
+        "        airline:\n          server: mongodb\n          host: db.airline.example\n          flights: 200\n          seats: 1000\n          customers: 100"
+        => "        postgres: {seed: SELECT 1}";
     nobody_else_queries_the_airlines_database:
-        "  databases:" => "    extra: {port: 9000, postgres: {database: airline-db, read: SELECT 1}}\n  databases:";
+        "  databases:" => "    extra: {port: 9000, program: {built_in: {postgres: {database: airline-db, read: SELECT 1}}}}\n  databases:";
     an_external_database_is_not_called: "calls: [customers, flights]" => "calls: [customers, flights, airline-db]";
-    an_external_database_has_no_seed:
-        "      airline: {flights: 200, seats: 1000, customers: 100}" => "      seed: SELECT 1";
-    an_external_database_holds_the_airline: "      airline: {flights: 200, seats: 1000, customers: 100}\n" => "";
-    a_database_is_filled_in_one_way: "      server: mongodb" => "      seed: SELECT 1";
-    the_airlines_database_is_outside_of_the_mesh: "      external: {host: db.airline.example}\n" => "";
-    bookings_are_counted_without_sql: "      server: mongodb" => "      written: SELECT 1, 1";
+    the_airlines_database_has_no_seed: "          flights: 200" => "          seed: SELECT 1";
+    a_database_is_filled_in_one_way: "      program:\n        airline:\n          server" => "      program:\n        postgres: {seed: SELECT 1}\n        airline:\n          server";
+    the_airlines_database_is_outside_of_the_mesh: "          host: db.airline.example\n" => "";
+    bookings_are_counted_without_sql: "          server: mongodb" => "          written: SELECT 1, 1";
+    a_database_is_some_program:
+        "  databases:" => "  databases:\n    log: {port: 5432}";
     mongodb_is_for_the_airline:
-        "  databases:" => "  databases:\n    log: {port: 5432, server: mongodb, seed: SELECT 1}";
+        "  databases:" => "  databases:\n    log: {port: 5432, program: {postgres: {server: mongodb, seed: SELECT 1}}}";
     an_external_host_has_a_name: "host: db.airline.example" => "host: 10.0.0.1:27017";
     external_hosts_have_names_of_their_own:
-        "  databases:" => "  databases:\n    other: {port: 1, external: {host: db.airline.example}, airline: {}}";
+        "  databases:" => "  databases:\n    other: {port: 1, program: {airline: {host: db.airline.example}}}";
     an_unknown_server_is_answered_with_the_nearest_one: "server: mongodb" => "server: mongo";
     an_inventory_is_not_endless: "seats: 1000" => "seats: 2000000000";
     an_unknown_way_out_is_answered_with_the_nearest_one: "egress: bypass" => "egress: bypas";
@@ -525,7 +532,7 @@ fn a_gateway_that_does_not_let_the_database_out_is_warned_of_with_its_line() {
         let text = replaced(AIRLINE, "*.airline.example", hosts);
         let (_, warnings) = read("airline.yaml", &text, &no_environment).unwrap();
         let said: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-        let wanted = "line 21: the egress gateway of gateway does not let db.airline.example out, so nothing of it will count";
+        let wanted = "line 27: the egress gateway of gateway does not let db.airline.example out, so nothing of it will count";
         assert_eq!(said, if warned { vec![wanted] } else { vec![] }, "{hosts}");
     }
 }
@@ -537,7 +544,7 @@ fn flights_that_a_run_may_sell_out_are_warned_of_with_their_line() {
         warnings.iter().map(ToString::to_string).collect()
     };
     let few = replaced(AIRLINE, "seats: 1000", "seats: 10");
-    let wanted = "line 17: airline-db has 2000 seats in all, which a run may sell out; write `seats: 500` or more";
+    let wanted = "line 22: airline-db has 2000 seats in all, which a run may sell out; write `seats: 500` or more";
     assert_eq!(told(&few), [wanted]);
     assert_eq!(told(&replaced(AIRLINE, "seats: 1000", "seats: 500")), [""; 0]);
     assert_eq!(told(&replaced(&few, BOOKS, "path: /flights")), [""; 0]);
@@ -548,7 +555,8 @@ fn a_profile_changes_the_work_of_the_airline_too() {
     let text = replaced(AIRLINE, "quick: {", "quick: {work: {cpu: 0us}, ");
     let (study, _) = read("airline.yaml", &text, &no_environment).unwrap();
     let quick = study.with_profile(Profile::Quick);
-    assert!(quick.app.services.values().all(|service| service.work.unwrap().cpu.is_zero()));
+    let airline = |service: &Service| service.program.airline().unwrap().work();
+    assert!(quick.app.services.values().all(|service| airline(service).cpu.is_zero()));
 }
 
 #[test]
@@ -619,7 +627,7 @@ fn an_agent_that_is_told_to_trace_nothing_is_warned_of_with_its_line() {
         let text = replaced(TRACED, "otel.jmx.enabled: false", setting);
         let (_, warnings) = read("traced.yaml", &text, &no_environment).unwrap();
         let setting = setting.to_owned();
-        assert_eq!(warnings, [Warning::Untraced { line: 17, variant: "agent".into(), setting }]);
+        assert_eq!(warnings, [Warning::Untraced { line: 16, variant: "agent".into(), setting }]);
     }
     let sdk = replaced(TRACED, "otel.jmx.enabled: false", "otel.sdk.disabled: false");
     assert_eq!(read("traced.yaml", &sdk, &no_environment).unwrap().1, []);
@@ -664,7 +672,8 @@ fn the_port_of_the_collector_is_free_where_no_variant_has_an_agent() {
 #[test]
 fn what_follows_from_a_misspelt_key_of_an_agents_study_is_not_reported_again() {
     for (key, slip) in [
-        ("      petclinic: gateway", "      petclinc: gateway"),
+        ("{petclinic: {part: gateway", "{petclinc: {part: gateway"),
+        ("part: gateway", "prt: gateway"),
         ("      metrics:", "      metrcs:"),
         ("    vus: {users", "    vu: {users"),
         ("pod: vets", "pd: vets"),
@@ -698,7 +707,7 @@ fn a_chain_with_a_database_is_read_without_warning() {
     assert_eq!((writes.method, writes.path.as_str()), (Method::Post, "/log"));
     assert_eq!(chain.loads["reads"].request.method, Method::Get);
     assert_eq!(chain.app.services["front"].replicas, 2);
-    let queries = chain.app.services["back"].postgres.as_ref().unwrap();
+    let queries = chain.app.services["back"].program.queries().unwrap();
     assert_eq!((queries.database.as_str(), queries.connections), ("orders", 4));
 }
 
@@ -710,9 +719,9 @@ fn a_post_to_services_without_a_database_is_sound() {
 
 #[test]
 fn a_post_needs_no_writer_that_it_does_not_reach() {
-    let part = "        write: INSERT INTO log VALUES ($1)\n";
+    let part = "            write: INSERT INTO log VALUES ($1)\n";
     let text = replaced(CHAIN, part, "").replace("calls: [back]", "calls: []");
-    let text = text.replace(", reply: {relay: true}", "");
+    let text = text.replace(", program: {built_in: {reply: {relay: true}}}", "");
     read("study.yaml", &text, &no_environment).unwrap();
 }
 
@@ -720,14 +729,26 @@ fn a_post_needs_no_writer_that_it_does_not_reach() {
 fn what_follows_from_a_misspelt_section_is_not_reported_again() {
     let seen = errors_of(&replaced(CHAIN, "  databases:", "  database:"));
     assert!(seen.contains("1 error in the study file"), "{seen}");
-    let seen = errors_of(&replaced(CHAIN, "      postgres:", "      postgre:"));
+    let seen = errors_of(&replaced(CHAIN, "          postgres:", "          postgre:"));
     assert!(seen.contains("1 error in the study file"), "{seen}");
-    let seen = errors_of(&replaced(CHAIN, "      written:", "      writen:"));
+    let seen = errors_of(&replaced(CHAIN, "          written:", "          writen:"));
     assert!(seen.contains("1 error in the study file"), "{seen}");
     let seen = errors_of(&replaced(CHAIN, "  gateways:", "  gateway:"));
     assert!(seen.contains("1 error in the study file"), "{seen}");
-    let seen = errors_of(&replaced(CHAIN, "        write:", "        wite:"));
+    let seen = errors_of(&replaced(CHAIN, "            write:", "            wite:"));
     assert!(seen.contains("1 error in the study file"), "{seen}");
+}
+
+#[test]
+fn what_follows_from_a_misspelt_program_is_not_reported_again() {
+    for (program, slip) in [
+        ("        airline:\n          server", "        airlin:\n          server"),
+        ("{airline: {part: flights", "{airlin: {part: flights"),
+        ("part: flights", "part: flight"),
+    ] {
+        let seen = errors_of(&replaced(AIRLINE, program, slip));
+        assert!(seen.contains("1 error in the study file"), "{seen}");
+    }
 }
 
 #[test]
@@ -836,7 +857,7 @@ fn an_anchor_stands_for_its_value() {
 fn letters_of_several_bytes_do_not_move_the_caret() {
     let text = with("study: sound", "question: Où ça coûte ?\nstudy: sound");
     let seen = errors_of(&text.replace("rounds: 8", "rounds: x # é"));
-    assert!(seen.contains("study.yaml:21:9"), "{seen}");
+    assert!(seen.contains("study.yaml:20:9"), "{seen}");
 }
 
 #[test]
@@ -888,6 +909,10 @@ fn a_curve_is_a_load_for_each_of_its_rates() {
     assert_eq!(names, percents.map(|percent| format!("same-rate-{percent}")));
 }
 
+fn in_one_line(seen: &str) -> String {
+    seen.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+}
+
 /// A study of the older shape, by what is wrong with it now.
 fn older(part: &str, replacement: &str) -> String {
     errors_of(&with(part, replacement))
@@ -915,11 +940,105 @@ fn each_key_of_older_studies_is_answered_once_with_what_took_its_place() {
         let seen = older(part, written);
         let said = format!("`{retired}` is of an older kind of study file");
         assert!(seen.contains("1 error in the study file"), "{seen}");
-        let seen = seen.split_whitespace().filter(|word| *word != "│");
-        let seen = seen.collect::<Vec<_>>().join(" ");
+        let seen = in_one_line(&seen);
         assert!(seen.contains(&said) && seen.contains(instead), "{seen}");
     }
     assert_eq!(words, BTreeSet::new(), "never tried");
+}
+
+#[test]
+fn each_service_and_database_of_an_older_study_is_answered_once_with_its_program() {
+    let mut keys: BTreeSet<&str> = PLAYED.iter().flat_map(|played| played.keys).copied().collect();
+    for (study, program, older) in [
+        (
+            SOUND,
+            "program: {built_in: {reply: {bytes: 5}, stall: {every: 1s, for: 100ms}}}",
+            "reply: {bytes: 5}\n      stall: {every: 1s, for: 100ms}",
+        ),
+        (TRACED, "program: {petclinic: {part: vets}}", "petclinic: vets"),
+        (
+            TRACED,
+            "program: {petclinic: {part: gateway, heap_mib: 256}}",
+            "heap_mib: 256\n      petclinic: gateway",
+        ),
+        (SWEPT, "program: {nginx: {bytes: 615}}", "nginx: {bytes: 615}"),
+        (
+            AIRLINE,
+            "program: {airline: {part: flights, database: airline-db, connections: 64}}",
+            "airline: flights, database: airline-db, connections: 64",
+        ),
+        (
+            AIRLINE,
+            "program: {airline: {part: web, work: {cpu: 100us}}}",
+            "work: {cpu: 100us}, airline: web",
+        ),
+        (
+            &with("port: 9000", "program: {command: [./a, \"1\", \"b, c\"]}, port: 9000"),
+            "program: {command: [./a, \"1\", \"b, c\"]}",
+            "command: [./a, \"1\", \"b, c\"]",
+        ),
+        (
+            &with("port: 9000", "program: {built_in: {runtime: spring, postgres: {database: d, read: \"a, b: c\"}}}, port: 9000")
+                .replace("variants:", "  databases: {d: {port: 1, program: {postgres: {seed: SELECT 1}}}}\nvariants:"),
+            "program: {built_in: {runtime: spring, postgres: {database: d, read: \"a, b: c\"}}}",
+            "runtime: spring, postgres: {database: d, read: \"a, b: c\"}",
+        ),
+        (
+            &replaced(CHAIN, "program:\n        postgres:\n          seed: CREATE TABLE log (line text)\n          written: SELECT count(line), count(DISTINCT line) FROM log", "program: {postgres: {seed: a b, written: \"c, d\"}}"),
+            "program: {postgres: {seed: a b, written: \"c, d\"}}",
+            "server: postgres\n      seed: a b\n      written: c, d",
+        ),
+        (
+            &replaced(AIRLINE, "program:\n        airline:\n          server: mongodb\n          host: db.airline.example\n          flights: 200\n          seats: 1000\n          customers: 100", "program: {airline: {server: mongodb, host: db.airline.example, flights: 200, seats: 1000, customers: 100}}"),
+            "program: {airline: {server: mongodb, host: db.airline.example, flights: 200, seats: 1000, customers: 100}}",
+            "server: mongodb\n      external: {host: db.airline.example}\n      airline: {flights: 200, seats: 1000, customers: 100}",
+        ),
+    ] {
+        read("new.yaml", study, &no_environment).unwrap();
+        let seen = errors_of(&replaced(study, program, older));
+        assert!(seen.contains("1 error in the study file"), "{seen}");
+        assert!(in_one_line(&seen).contains(&format!("write `{program}`")), "{seen}");
+        keys.retain(|key| !older.contains(&format!("{key}: ")));
+    }
+    assert_eq!(keys, BTreeSet::new(), "never tried");
+}
+
+#[test]
+fn keys_beside_a_program_are_shown_in_it() {
+    for (written, shown) in [
+        (
+            "program: {built_in: {stall: {every: 1s, for: 1ms}}}, work: {cpu: 0us}",
+            "program: {built_in: {stall: {every: 1s, for: 1ms}, work: {cpu: 0us}}}",
+        ),
+        ("program: built_in, work: {cpu: 0us}", "program: {built_in: {work: {cpu: 0us}}}"),
+    ] {
+        let seen = errors_of(&with("port: 9000", &format!("port: 9000, {written}")));
+        assert!(seen.contains("1 error in the study file"), "{seen}");
+        assert!(in_one_line(&seen).contains(&format!("write `{shown}`")), "{seen}");
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_program_of_an_older_study_is_shown_too() {
+    let older = "airline: flight, database: airline-db, connections: 0";
+    let program = "program: {airline: {part: flights, database: airline-db, connections: 64}}";
+    assert_snapshot!(errors_of(&replaced(AIRLINE, program, older)));
+}
+
+#[test]
+fn a_program_that_needs_no_key_may_stand_as_its_name() {
+    for (name, program) in
+        [("built_in", Program::default()), ("nginx", Program::Nginx(Default::default()))]
+    {
+        let text = with("port: 9999\n", "port: 9999\n      node: 1\n");
+        let text = replaced(
+            &text,
+            "{built_in: {reply: {bytes: 5}, stall: {every: 1s, for: 100ms}}}",
+            name,
+        );
+        let (study, _) = read("study.yaml", &text, &no_environment).unwrap();
+        assert_eq!(study.app.services["server"].program, program);
+    }
 }
 
 #[test]
@@ -962,19 +1081,9 @@ variants: {bare: {}, sidecar: {sidecar: {proxy: envoy}}}
 baseline: bare
 loads: {same-rate: {open: {rate: 50% of capacity}, slice: 400ms}}
 ";
-    let [stated, built_in] = [annotated_default(), minimal].map(|text| {
-        let (mut study, _) = read("default.yaml", text, &no_environment).unwrap();
-        study.app.services.values_mut().for_each(fill_in_program);
-        study
-    });
+    let [stated, built_in] = [annotated_default(), minimal]
+        .map(|text| read("default.yaml", text, &no_environment).unwrap().0);
     assert_eq!(stated, built_in);
-}
-
-/// Writes down what the built-in service does, where the file leaves it to the default.
-fn fill_in_program(service: &mut Service) {
-    if let Program::BuiltIn { runtime, work, reply, .. } = service.program() {
-        (service.runtime, service.work, service.reply) = (Some(runtime), Some(work), Some(reply));
-    }
 }
 
 #[test]
@@ -1122,7 +1231,7 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
     let validator = jsonschema::validator_for(&schema()).unwrap();
     let accepts = |text: &str| {
         let root = tree::grow(text, &mut Vec::new()).unwrap();
-        validator.is_valid(&plain(&root))
+        validator.is_valid(&root.plain())
     };
     let alternatives = default_with_alternatives();
     let sound = [SOUND, CHAIN, TRACED, SWEPT, AIRLINE, annotated_default(), &alternatives];
@@ -1145,7 +1254,11 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         with("rounds: 8", "headline: [latency_p5]"),
         with("rounds: 8", "headline: []"),
         with("baseline: bare\n", ""),
-        with("calls: [server]", "calls: [server], command: []"),
+        with("calls: [server]", "calls: [server], program: {command: []}"),
+        with("calls: [server]", "calls: [server], program: petclinic"),
+        with("calls: [server]", "calls: [server], program: {}"),
+        with("{built_in: {reply", "{nginx: {reply"),
+        with("{built_in: {reply", "{command: [x], built_in: {reply"),
         replaced(CHAIN, "relay: true", "relay: yes please"),
         replaced(CHAIN, "replicas: 2", "replicas: 0"),
         replaced(CHAIN, "to: front", "too: front"),
@@ -1164,7 +1277,7 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         replaced(TRACED, "kind: opentelemetry", "kind: opentelemetri"),
         replaced(TRACED, "otel.logs.exporter: none", "otel.logs.exporter: [none]"),
         replaced(TRACED, "http://localhost:9080/metrics", "http://gateway:9080/metrics"),
-        replaced(TRACED, "petclinic: vets", "petclinic: vet"),
+        replaced(TRACED, "{part: vets}", "{part: vet}"),
         replaced(TRACED, "heap_mib: 256", "heap_mib: 32"),
         replaced(SWEPT, "proxy: any", "proxy: ztunel"),
         replaced(SWEPT, "bytes: 615", "bytes: 2000000000"),
@@ -1174,23 +1287,15 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         replaced(AIRLINE, "egress: bypass", "egress: bypas"),
         replaced(AIRLINE, "egress: bypass", "egress: gateway"),
         replaced(AIRLINE, "sni_proxy: true", "sni_prox: true"),
-        replaced(AIRLINE, "airline: flights", "airline: flight"),
+        replaced(AIRLINE, "part: flights", "part: flight"),
+        replaced(AIRLINE, "part: web", "part: web, connections: 5"),
+        replaced(AIRLINE, "part: flights, database: airline-db", "part: flights"),
         replaced(AIRLINE, "server: mongodb", "server: mongo"),
         replaced(AIRLINE, "weight: 40, ", ""),
         replaced(AIRLINE, "weight: 40", "weight: 40, colour: red"),
         replaced(AIRLINE, "connections: [1, 5, 20]", "connections: []"),
     ];
     broken.iter().for_each(|text| assert!(!accepts(text), "{text}"));
-}
-
-fn plain(node: &Node) -> Value {
-    match &node.content {
-        tree::Content::Scalar(value) => value.clone(),
-        tree::Content::List(items) => items.iter().map(plain).collect(),
-        tree::Content::Mapping(entries) => {
-            entries.iter().map(|entry| (entry.key.clone(), plain(&entry.node))).collect()
-        }
-    }
 }
 
 #[test]

@@ -62,6 +62,14 @@ impl Pointer {
         Self(steps)
     }
 
+    /// The last step, if it is from there.
+    pub(super) fn step_below(&self, parent: &str) -> Option<&str> {
+        match self.0.as_slice() {
+            [.., last, step] if last == parent => Some(step),
+            _ => None,
+        }
+    }
+
     /// Whether the other way begins with this one.
     pub(super) fn leads_to(&self, other: &Self) -> bool {
         other.0.starts_with(&self.0)
@@ -81,6 +89,31 @@ impl Node {
         parent.entry(last).map(|entry| entry.key_span.clone())
     }
 
+    /// What it holds, without where that stands.
+    pub(super) fn plain(&self) -> Value {
+        match &self.content {
+            Content::Scalar(value) => value.clone(),
+            Content::List(items) => items.iter().map(Self::plain).collect(),
+            Content::Mapping(entries) => {
+                entries.iter().map(|entry| (entry.key.clone(), entry.node.plain())).collect()
+            }
+        }
+    }
+
+    /// The value of the key, if this is a mapping that has it.
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        let entry = self.entries_mut().iter_mut().find(|entry| entry.key == key);
+        entry.map(|entry| &mut entry.node)
+    }
+
+    /// Keys and values of a mapping; none of anything else.
+    pub(super) fn entries_mut(&mut self) -> &mut [Entry] {
+        match &mut self.content {
+            Content::Mapping(entries) => entries,
+            _ => &mut [],
+        }
+    }
+
     fn child(&self, step: &str) -> Option<&Node> {
         match &self.content {
             Content::List(items) => items.get(step.parse::<usize>().ok()?),
@@ -96,28 +129,51 @@ impl Node {
     }
 }
 
+/// The value as one line of YAML.
+pub(super) fn as_yaml(value: &Value) -> String {
+    let joined = |parts: Vec<String>| parts.join(", ");
+    match value {
+        Value::String(text) if is_plain(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", joined(items.iter().map(as_yaml).collect())),
+        Value::Object(entries) => {
+            let entry = |(key, value): (&String, &Value)| format!("{key}: {}", as_yaml(value));
+            format!("{{{}}}", joined(entries.iter().map(entry).collect()))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Whether a text stays what it is where no quotes are around it, also between brackets.
+fn is_plain(text: &str) -> bool {
+    let starts = |first: char| first.is_ascii_alphanumeric() || "/.".contains(first);
+    let ends = !text.ends_with([' ', ':']);
+    let inside = !text.contains(['\n', ',', '[', ']', '{', '}']);
+    let inside = inside && !text.contains(": ") && !text.contains(" #");
+    text.starts_with(starts) && ends && inside && scalar(text, ScalarStyle::Plain).is_string()
+}
+
 /// Reads the text's one document.
 ///
 /// # Errors
 /// Text that is not YAML, or holds no document or several. Keys that occur twice do not end the
 /// reading: they go to `faults`, and their first value stays.
 pub(super) fn grow(text: &str, faults: &mut Vec<Fault>) -> Result<Node, Fault> {
-    let places = Places::of(text);
+    let offsets = ByteOffsets::of(text);
     let reader =
-        Reader { text, places: &places, parser: Parser::new_from_str(text), depth: 0, faults };
+        Reader { text, offsets: &offsets, parser: Parser::new_from_str(text), depth: 0, faults };
     reader.document().map_err(|stop| match stop {
         Stop::Fault(fault) => fault,
         Stop::Scan(error) => {
-            let at = places.shown(error.marker().index());
+            let at = offsets.shown(error.marker().index());
             Fault::new(Problem::Syntax { said: error.info().to_owned() }, at..at)
         }
     })
 }
 
 /// Byte offsets of the characters: the parser counts characters, messages count bytes.
-struct Places(Vec<usize>);
+struct ByteOffsets(Vec<usize>);
 
-impl Places {
+impl ByteOffsets {
     fn of(text: &str) -> Self {
         Self(text.char_indices().map(|(byte, _)| byte).chain([text.len()]).collect())
     }
@@ -151,7 +207,7 @@ impl From<ScanError> for Stop {
 /// Reads events into nodes, depth first.
 struct Reader<'t> {
     text: &'t str,
-    places: &'t Places,
+    offsets: &'t ByteOffsets,
     parser: Parser<'t, StrInput<'t>>,
     depth: usize,
     faults: &'t mut Vec<Fault>,
@@ -174,7 +230,7 @@ impl<'t> Reader<'t> {
                 Event::DocumentStart(_) if root.is_some() => {
                     return Err(Stop::Fault(Fault::new(
                         Problem::SecondDocument,
-                        self.places.span(span),
+                        self.offsets.span(span),
                     )));
                 }
                 Event::DocumentStart(_) => {}
@@ -190,7 +246,7 @@ impl<'t> Reader<'t> {
         span: saphyr_parser::Span,
         anchors: &mut Anchors,
     ) -> Result<Node, Stop> {
-        let start = self.places.span(span);
+        let start = self.offsets.span(span);
         let (content, anchor) = match event {
             Event::Alias(anchor) => match anchors.get(&anchor) {
                 Some(node) => (node.content.clone(), 0),
@@ -216,7 +272,7 @@ impl<'t> Reader<'t> {
             let (event, span) = self.next()?;
             if event == Event::SequenceEnd {
                 self.depth -= 1;
-                let span = self.one_line(start, self.places.span(span));
+                let span = self.one_line(start, self.offsets.span(span));
                 return Ok(remember(Node { content: Content::List(items), span }, anchor, anchors));
             }
             items.push(self.node(event, span, anchors)?);
@@ -230,7 +286,7 @@ impl<'t> Reader<'t> {
             let (event, span) = self.next()?;
             if event == Event::MappingEnd {
                 self.depth -= 1;
-                let span = self.one_line(start, self.places.span(span));
+                let span = self.one_line(start, self.offsets.span(span));
                 return Ok(remember(
                     Node { content: Content::Mapping(entries), span },
                     anchor,
@@ -251,7 +307,7 @@ impl<'t> Reader<'t> {
         span: saphyr_parser::Span,
         anchors: &mut Anchors,
     ) -> Result<Entry, Stop> {
-        let key_span = self.places.span(span);
+        let key_span = self.offsets.span(span);
         let Event::Scalar(key, ..) = key else {
             return Err(Stop::Fault(Fault::new(Problem::KeyIsNotText, key_span)));
         };

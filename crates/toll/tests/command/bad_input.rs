@@ -157,7 +157,7 @@ fn a_port_in_use_is_told_with_its_holder() {
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = holder.local_addr().unwrap().port();
     // Only a program of the user's own has a port that cannot be another.
-    let study = bare().server(format!("{{port: {port}, command: [sleep, \"600\"]}}"));
+    let study = bare().server(format!("{{port: {port}, program: {{command: [sleep, \"600\"]}}}}"));
     let (place, ended) = run(&study, &["--isolation", "loopback"]);
     ended.assert_status(1);
     ended.assert_says(&format!("error: port {port} of service `server` is taken by"));
@@ -170,7 +170,8 @@ fn a_port_in_use_is_told_with_its_holder() {
 #[test]
 fn a_service_that_answers_500_ends_the_run() {
     let [port] = free_ports();
-    let study = bare().server(format!("{{port: {port}, reply: {{status: 500}}}}"));
+    let study = bare()
+        .server(format!("{{port: {port}, program: {{built_in: {{reply: {{status: 500}}}}}}}}"));
     let (_, ended) = given_up(&study);
     ended.assert_says(": not one request was answered well: ");
     ended.assert_says("help: look at the logs of the services and the database in the run's");
@@ -199,7 +200,7 @@ fn an_entry_that_closes_without_an_answer_ends_the_run() {
 /// A service that closes each connection without an answer, as YAML.
 fn closer(port: u16) -> String {
     let program = serde_json::json!(["python3", "-c", CLOSER, port.to_string()]);
-    format!("{{port: {port}, command: {program}}}")
+    format!("{{port: {port}, program: {{command: {program}}}}}")
 }
 
 #[test]
@@ -207,7 +208,8 @@ fn a_command_that_dies_at_its_start_is_told_with_the_last_lines_of_its_log() {
     let [port] = free_ports();
     let dies = "echo no database >&2; exit 7";
     let command = serde_json::json!(["sh", "-c", dies]);
-    let (place, ended) = given_up(&bare().server(format!("{{port: {port}, command: {command}}}")));
+    let (place, ended) =
+        given_up(&bare().server(format!("{{port: {port}, program: {{command: {command}}}}}")));
     ended.assert_says(
         "error: server ended by itself with exit status 7; its last lines: no database",
     );
@@ -225,7 +227,8 @@ fn is_logged(run: &Path, line: &str) -> bool {
 #[test]
 fn a_command_that_is_not_there_is_told_with_the_systems_reason() {
     let [port] = free_ports();
-    let (_, ended) = given_up(&bare().server(format!("{{port: {port}, command: [./no-such]}}")));
+    let (_, ended) =
+        given_up(&bare().server(format!("{{port: {port}, program: {{command: [./no-such]}}}}")));
     ended.assert_says("error: cannot start server: ./no-such: No such file or directory");
 }
 

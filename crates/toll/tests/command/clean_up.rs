@@ -84,7 +84,7 @@ fn the_next_run_removes_what_a_killed_toll_left() {
 fn a_second_ctrl_c_does_not_wait_for_a_service_that_never_listens() {
     let place = Workplace::new();
     let [port] = free_ports();
-    let deaf = format!("{{port: {port}, command: [sleep, \"600\"]}}");
+    let deaf = format!("{{port: {port}, program: {{command: [sleep, \"600\"]}}}}");
     let mut toll = place.start_run(&bare().server(deaf));
     toll.wait_for(&place.run_dir(), |events| now(events) == "bring_up");
     toll.descendant("sleep 600");

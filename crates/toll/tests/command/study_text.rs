@@ -12,6 +12,9 @@ pub struct StudyText {
     rest: &'static str,
 }
 
+/// The built-in service with little work, as YAML.
+const QUICK: &str = "{built_in: {work: {cpu: 50us}}}";
+
 /// A variant `istio` beside the baseline `original`.
 pub fn meshed() -> StudyText {
     let second_variant = "istio: {sidecar: {proxy: envoy, mtls: permissive}}";
@@ -22,8 +25,8 @@ pub fn meshed() -> StudyText {
 pub fn bare() -> StudyText {
     let [client, server] = free_ports();
     StudyText {
-        client: format!("{{port: {client}, calls: [server], work: {{cpu: 50us}}}}"),
-        server: format!("{{port: {server}, work: {{cpu: 50us}}}}"),
+        client: format!("{{port: {client}, calls: [server], program: {QUICK}}}"),
+        server: format!("{{port: {server}, program: {QUICK}}}"),
         second_variant: "twin: {}",
         slice: "400ms",
         rest: "rounds: 2\ncycles: 1\nidle: 100ms",

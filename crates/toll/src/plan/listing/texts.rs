@@ -33,7 +33,7 @@ impl Pods {
     pub fn others_like(&self, file: &Rendered, files: &[Rendered]) -> String {
         let Some((service, 1, rest)) = self.pod_of(file) else { return String::new() };
         let numbers = files.iter().filter_map(|other| match self.pod_of(other)? {
-            (of, number, other_rest) if of == service && other_rest == rest => Some(number),
+            (other, number, other_rest) if other == service && other_rest == rest => Some(number),
             _ => None,
         });
         match numbers.max() {

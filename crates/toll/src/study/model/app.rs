@@ -1,10 +1,16 @@
 //! The application as written: services, the gateways before them and the databases behind them.
 
+use clap::ValueEnum;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::number;
 use crate::study::quantity::{Metrics, Name, TimeSpan};
+use crate::study::schema;
+
+/// Connections of a pod to its database.
+const POOL: u32 = 16;
 
 /// The application: services that call each other, the gateways before them, the databases behind them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,17 +19,17 @@ pub struct App {
     /// The gateway or service that the load calls.
     pub entry: Name,
     /// Ingress gateways, by name: an Envoy each, the same in every variant.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default)]
     pub gateways: IndexMap<Name, Gateway>,
     /// Nodes that the pods are spread over in turn: each a bridge, and a proxy where the data plane is ambient.
-    #[serde(default = "default::nodes")]
+    #[serde(default = "number::<1>")]
     #[schemars(range(min = 1, max = 100))]
     pub nodes: u32,
     /// The services, by name.
     #[schemars(extend("minProperties" = 1))]
     pub services: IndexMap<Name, Service>,
     /// Databases, by name: a server each, on fresh data.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default)]
     pub databases: IndexMap<Name, Database>,
 }
 
@@ -37,92 +43,93 @@ pub struct Gateway {
     /// The service that it hands requests to.
     pub to: Name,
     /// The group (namespace) under which reports list it.
-    #[serde(default = "default::group")]
+    #[serde(default = "default_group")]
     pub group: Name,
     /// Whether it ends TLS: the load speaks HTTPS to it, with a certificate of the run's own.
     #[serde(default)]
     pub tls: bool,
     /// The node that it is on, from 1 on, counted round where there are fewer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100), extend("examples" = [1]))]
     pub node: Option<u32>,
 }
 
-/// One service: the built-in one, or the user's own program.
+/// One service: what the others call, and which program plays it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
     /// TCP port that it listens on; nothing else in the application has it.
     #[schemars(range(min = 1, max = 65535), extend("examples" = [9000]))]
     pub port: u16,
+    /// Which program it is; the built-in service when it is left out.
+    #[serde(default)]
+    pub program: Program,
     /// The services that it calls for each request it gets, in order.
     #[serde(default)]
     #[schemars(extend("examples" = [["server"]]))]
     pub calls: Vec<Name>,
     /// The group (namespace) under which reports list it.
-    #[serde(default = "default::group")]
+    #[serde(default = "default_group")]
     pub group: Name,
     /// Pods that play it; several need an isolation level with networks of their own.
-    #[serde(default = "default::replicas")]
+    #[serde(default = "number::<1>")]
     #[schemars(range(min = 1, max = 1000))]
     pub replicas: u32,
-    /// The user's own program and its arguments, instead of the built-in service.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1), extend("examples" = [["./my-api", "--port", "8080"]]))]
-    pub command: Option<Vec<String>>,
-    /// What the built-in service is written in; `--runtime` has the last word.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(default = "default::runtime")]
-    pub runtime: Option<Runtime>,
-    /// What the built-in service, or a part of the airline, does for each request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(default = "default::work")]
-    pub work: Option<Work>,
-    /// What the built-in service answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(default = "default::reply")]
-    pub reply: Option<Reply>,
-    /// What the built-in service asks a database for each request, after its calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub postgres: Option<Queries>,
-    /// A fault with a known answer: the built-in service stops answering at regular times.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stall: Option<Stall>,
-    /// A part of the Petclinic on a JVM, instead of the built-in service.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("examples" = ["vets"]))]
-    pub petclinic: Option<Petclinic>,
-    /// Heap of the Petclinic's JVM from its start on, MiB; equal in all variants.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 64, max = 65_536), default = "default::heap")]
-    pub heap_mib: Option<u32>,
-    /// A part of the airline, instead of the built-in service.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("examples" = ["flights"]))]
-    pub airline: Option<Airline>,
-    /// The database of a part of the airline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("examples" = ["airline-db"]))]
-    pub database: Option<Name>,
-    /// Connections that each pod of a part of the airline keeps to its database at the most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1000), default = "default::connections")]
-    pub connections: Option<u32>,
-    /// nginx with one static page, instead of the built-in service.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("examples" = [{"bytes": 615}]))]
-    pub nginx: Option<Nginx>,
     /// The node that its pods are on, from 1 on, counted round where there are fewer; in turn when it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100), extend("examples" = [2]))]
     pub node: Option<u32>,
     /// A Prometheus text endpoint that each of its pods has: its series are sampled and stored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
     /// Names of the series of `metrics` that are stored; those of the JVM when it is left out.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[schemars(extend("examples" = [["http_requests_total"]]))]
     pub series: Vec<String>,
+}
+
+/// Which program a service is, with the keys that this program has.
+///
+/// One whose keys all have defaults may stand as its bare name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(
+    transform = schema::allow_bare_names,
+    extend("examples" = [{"built_in": {"work": {"cpu": "500us"}}}, {"command": ["./my-api", "--port", "8080"]}])
+)]
+pub enum Program {
+    /// toll's own service, with work, answer and database as written.
+    BuiltIn(BuiltIn),
+    /// A program of the user's.
+    Command(
+        #[schemars(
+            length(min = 1),
+            extend(
+                "description" = "A program of your own and its arguments; it must listen on the port.",
+                "examples" = [["./my-api", "--port", "8080"]]
+            )
+        )]
+        Vec<String>,
+    ),
+    /// A web server.
+    Nginx(Nginx),
+    /// A Spring application.
+    Petclinic(Petclinic),
+    /// An application whose database is outside of the mesh.
+    Airline(Airline),
+}
+
+/// toll's own service.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BuiltIn {
+    /// What it is written in; `--runtime` has the last word.
+    pub runtime: Runtime,
+    /// What it does for each request.
+    pub work: Work,
+    /// What it answers.
+    pub reply: Reply,
+    /// What it asks a database for each request, after its calls.
+    pub postgres: Option<Queries>,
+    /// A fault with a known answer: it stops answering at regular times.
+    pub stall: Option<Stall>,
 }
 
 /// nginx with one static page.
@@ -141,10 +148,23 @@ impl Default for Nginx {
     }
 }
 
-/// A part of the Petclinic, on a JVM.
+/// A part of the Petclinic on a JVM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Petclinic {
+    /// Which part.
+    #[schemars(extend("examples" = ["vets"]))]
+    pub part: PetclinicPart,
+    /// Heap of its JVM from its start on, MiB; equal in all variants.
+    #[serde(default = "number::<256>")]
+    #[schemars(range(min = 64, max = 65_536))]
+    pub heap_mib: u32,
+}
+
+/// The parts of the Petclinic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Petclinic {
+pub enum PetclinicPart {
     /// Spring Cloud Gateway: hands what is below `/api/vet` to the one service that it calls.
     Gateway,
     /// Spring MVC and Spring Data JPA on an embedded database: `/vets?spans=N` asks it N - 1 times.
@@ -152,68 +172,69 @@ pub enum Petclinic {
 }
 
 /// A part of the airline: services that find flights, book seats and keep customers, with a database outside.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "part", rename_all = "snake_case")]
+#[schemars(extend("examples" = [{"part": "flights", "database": "airline-db"}]))]
 pub enum Airline {
     /// The entry: hands each request to the part that it is for, all three of which it calls.
-    Web,
+    Web(WithoutData),
     /// `GET /flights?from=A&to=B`; the bookings take seats from it.
-    Flights,
+    Flights(WithData),
     /// `POST /bookings`, for which it calls customers and flights, and `GET /bookings?customer=N`.
-    Bookings,
+    Bookings(WithData),
     /// `GET /customers/N`.
+    Customers(WithData),
+}
+
+/// A part of the airline that has nothing in the database.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WithoutData {
+    /// What it does for each request.
+    #[serde(default)]
+    pub work: Work,
+}
+
+/// A part of the airline that has something in the database.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WithData {
+    /// The database, the same for all parts.
+    #[schemars(extend("examples" = ["airline-db"]))]
+    pub database: Name,
+    /// Connections that each of its pods keeps to the database at the most.
+    #[serde(default = "number::<POOL>")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub connections: u32,
+    /// What it does for each request.
+    #[serde(default)]
+    pub work: Work,
+}
+
+/// The parts of the airline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AirlinePart {
+    /// The entry.
+    Web,
+    /// Finds flights.
+    Flights,
+    /// Books seats.
+    Bookings,
+    /// Keeps customers.
     Customers,
 }
 
-/// What plays a service, its defaults filled in.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Program<'s> {
-    /// The built-in service.
-    BuiltIn {
-        /// What it is written in.
-        runtime: Runtime,
-        /// What it does for each request.
-        work: Work,
-        /// What it answers.
-        reply: Reply,
-        /// What it asks a database.
-        queries: Option<&'s Queries>,
-        /// Its known-answer fault.
-        stall: Option<Stall>,
-    },
-    /// The user's own program and its arguments, never empty.
-    Command(&'s [String]),
-    /// nginx with one static page.
-    Nginx(Nginx),
-    /// A part of the airline.
-    Airline {
-        /// Which.
-        part: Airline,
-        /// What it does for each request.
-        work: Work,
-        /// Connections that it keeps to its database at the most.
-        connections: u32,
-    },
-    /// A part of the Petclinic.
-    Petclinic {
-        /// Which.
-        part: Petclinic,
-        /// Heap of its JVM, MiB.
-        heap_mib: u32,
-    },
-}
-
 /// What the built-in service is written in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("examples" = ["spring"]))]
 pub enum Runtime {
-    /// Rust.
+    /// Rust: starts at once, no JVM noise
     #[default]
     Native,
-    /// Spring Boot with WebFlux on Netty and R2DBC, on a JVM.
+    /// Spring Boot with WebFlux and R2DBC on a JVM: slower to start and to settle
     Spring,
 }
 
@@ -250,11 +271,10 @@ pub struct Queries {
     #[schemars(length(min = 1), extend("examples" = ["SELECT id, email FROM customers"]))]
     pub read: String,
     /// SQL for each POST, in a transaction; the body of the request is its one parameter, a text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["INSERT INTO log VALUES ($1)"]))]
     pub write: Option<String>,
     /// Connections of each pod's pool.
-    #[serde(default = "default::pool")]
+    #[serde(default = "number::<POOL>")]
     #[schemars(range(min = 1, max = 1000))]
     pub connections: u32,
 }
@@ -279,27 +299,32 @@ pub struct Database {
     /// TCP port that it listens on; nothing else in the application has it.
     #[schemars(range(min = 1, max = 65535), extend("examples" = [5432]))]
     pub port: u16,
+    /// Which program it is, and what is in it at first.
+    pub program: DatabaseProgram,
     /// The group (namespace) under which reports list it.
-    #[serde(default = "default::group")]
+    #[serde(default = "default_group")]
     pub group: Name,
-    /// The server; `--database` has the last word over an external one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(default = "default::server")]
-    pub server: Option<Server>,
-    /// Outside of the mesh, spoken to over TLS by this name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("examples" = [{"host": "db.airline.example"}]))]
-    pub external: Option<External>,
-    /// What the airline has in it at first, instead of a `seed`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("examples" = [{"flights": 200, "seats": 1_000_000, "customers": 1000}]))]
-    pub airline: Option<Inventory>,
+}
+
+/// Which program a database is, with the keys that this program has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("examples" = [{"postgres": {"seed": "CREATE TABLE log (line text)"}}]))]
+pub enum DatabaseProgram {
+    /// PostgreSQL, filled by the study's SQL.
+    Postgres(Postgres),
+    /// What the airline keeps, outside of the mesh.
+    Airline(AirlineDatabase),
+}
+
+/// PostgreSQL, filled by SQL.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Postgres {
     /// SQL that fills it, run once before anything connects.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["CREATE TABLE log (line text)"]))]
-    pub seed: Option<String>,
+    pub seed: String,
     /// SQL that gives one row of two whole numbers: rows that writes have made, and different ones among them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1),
         extend("examples" = ["SELECT count(line), count(DISTINCT line) FROM log"])
@@ -307,56 +332,49 @@ pub struct Database {
     pub written: Option<String>,
 }
 
-/// The database servers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(extend("examples" = ["mongodb"]))]
-pub enum Server {
-    /// PostgreSQL; an external one speaks TLS from the first byte on, which needs version 17.
-    #[default]
-    Postgres,
-    /// MongoDB, for the airline: `mongod` where `MONGOD` names one or `PATH` has one, else a server of its protocol.
-    Mongodb,
-}
-
-/// A host outside of the mesh.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The airline's database, outside of the mesh and spoken to over TLS.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct External {
+pub struct AirlineDatabase {
+    /// The server; `--database` has the last word.
+    #[serde(default)]
+    pub server: Server,
     /// Its DNS name: clients look it up, send it as SNI and verify it.
     #[schemars(length(min = 1, max = 253), extend("examples" = ["db.airline.example"]))]
     pub host: String,
-}
-
-/// What the airline begins with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Inventory {
-    /// Flights.
+    /// Flights that are there at first.
+    #[serde(default = "number::<200>")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub flights: u32,
     /// Seats of each flight.
+    #[serde(default = "number::<1_000_000>")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub seats: u32,
     /// Customers.
+    #[serde(default = "number::<1000>")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub customers: u32,
 }
 
-impl Default for Inventory {
-    /// Small enough to be there at once; seats for any load.
-    fn default() -> Self {
-        Self { flights: 200, seats: 1_000_000, customers: 1000 }
-    }
+/// The database servers that can hold the airline.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum,
+)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("examples" = ["mongodb"]))]
+pub enum Server {
+    /// PostgreSQL 17, which speaks TLS from the first byte on
+    #[default]
+    Postgres,
+    /// MongoDB: a `mongod` where there is one, else a server of its protocol on a JVM
+    Mongodb,
 }
 
 impl App {
     /// The databases outside of the mesh, and their hosts.
     pub fn external(&self) -> impl Iterator<Item = (&Name, &str)> {
-        self.databases.iter().filter_map(|(name, database)| {
-            let external = database.external.as_ref()?;
-            Some((name, external.host.as_str()))
-        })
+        let databases = self.databases.iter();
+        databases.filter_map(|(name, database)| Some((name, database.airline()?.host.as_str())))
     }
 
     /// The services that a request reaches, directly or through others, each once.
@@ -375,7 +393,82 @@ impl App {
     }
 }
 
+impl Program {
+    /// What it does for each request, where the study can say so.
+    pub(super) fn work_mut(&mut self) -> Option<&mut Work> {
+        match self {
+            Self::BuiltIn(built_in) => Some(&mut built_in.work),
+            Self::Airline(Airline::Web(web)) => Some(&mut web.work),
+            Self::Airline(
+                Airline::Flights(part) | Airline::Bookings(part) | Airline::Customers(part),
+            ) => Some(&mut part.work),
+            Self::Command(_) | Self::Nginx(_) | Self::Petclinic(_) => None,
+        }
+    }
+
+    /// What it asks a database of SQL.
+    pub fn queries(&self) -> Option<&Queries> {
+        match self {
+            Self::BuiltIn(built_in) => built_in.postgres.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The part of the airline that it is.
+    pub fn airline(&self) -> Option<&Airline> {
+        match self {
+            Self::Airline(airline) => Some(airline),
+            _ => None,
+        }
+    }
+
+    /// The database that it uses.
+    pub fn database(&self) -> Option<&Name> {
+        let airlines = || Some(&self.airline()?.data()?.database);
+        self.queries().map(|queries| &queries.database).or_else(airlines)
+    }
+}
+
+impl Default for Program {
+    fn default() -> Self {
+        Self::BuiltIn(BuiltIn::default())
+    }
+}
+
 impl Airline {
+    /// Which part it is.
+    pub fn part(&self) -> AirlinePart {
+        match self {
+            Self::Web(_) => AirlinePart::Web,
+            Self::Flights(_) => AirlinePart::Flights,
+            Self::Bookings(_) => AirlinePart::Bookings,
+            Self::Customers(_) => AirlinePart::Customers,
+        }
+    }
+
+    /// What it does for each request.
+    pub fn work(&self) -> Work {
+        match self {
+            Self::Web(web) => web.work,
+            Self::Flights(part) | Self::Bookings(part) | Self::Customers(part) => part.work,
+        }
+    }
+
+    /// What it says of the database, if it has something there.
+    pub fn data(&self) -> Option<&WithData> {
+        match self {
+            Self::Web(_) => None,
+            Self::Flights(part) | Self::Bookings(part) | Self::Customers(part) => Some(part),
+        }
+    }
+
+    /// Connections that each of its pods keeps to a database at the most.
+    pub fn connections(&self) -> u32 {
+        self.data().map_or(POOL, |data| data.connections)
+    }
+}
+
+impl AirlinePart {
     /// As the study file has it.
     pub fn name(self) -> &'static str {
         match self {
@@ -395,11 +488,6 @@ impl Airline {
         }
     }
 
-    /// Whether it has something in the database.
-    pub fn has_database(self) -> bool {
-        self != Self::Web
-    }
-
     /// What can be asked of it from outside: methods and paths, `N` for any number.
     pub fn answers(self) -> &'static [&'static str] {
         match self {
@@ -412,47 +500,19 @@ impl Airline {
 }
 
 impl Database {
-    /// Whether only parts of the airline use it.
-    pub fn is_of_airline(&self) -> bool {
-        self.airline.is_some() || self.external.is_some()
-    }
-}
-
-impl Service {
-    /// Whether the built-in service plays it.
-    pub fn is_built_in(&self) -> bool {
-        matches!(self.program(), Program::BuiltIn { .. })
+    /// The airline's, if it is that.
+    pub fn airline(&self) -> Option<&AirlineDatabase> {
+        match &self.program {
+            DatabaseProgram::Airline(airline) => Some(airline),
+            DatabaseProgram::Postgres(_) => None,
+        }
     }
 
-    /// Whether it does `work` for each request.
-    pub fn takes_work(&self) -> bool {
-        matches!(self.program(), Program::BuiltIn { .. } | Program::Airline { .. })
-    }
-
-    /// What plays the service.
-    pub fn program(&self) -> Program<'_> {
-        if let Some(nginx) = self.nginx {
-            return Program::Nginx(nginx);
-        }
-        if let Some(part) = self.petclinic {
-            return Program::Petclinic {
-                part,
-                heap_mib: self.heap_mib.unwrap_or(default::HEAP_MIB),
-            };
-        }
-        if let Some(part) = self.airline {
-            let connections = self.connections.unwrap_or_else(default::pool);
-            return Program::Airline { part, work: self.work.unwrap_or_default(), connections };
-        }
-        match &self.command {
-            Some(command) => Program::Command(command),
-            None => Program::BuiltIn {
-                runtime: self.runtime.unwrap_or_default(),
-                work: self.work.unwrap_or_default(),
-                reply: self.reply.unwrap_or_default(),
-                queries: self.postgres.as_ref(),
-                stall: self.stall,
-            },
+    /// The SQL that counts what was written into it, if there is any.
+    pub fn written(&self) -> Option<&str> {
+        match &self.program {
+            DatabaseProgram::Postgres(postgres) => postgres.written.as_deref(),
+            DatabaseProgram::Airline(_) => None,
         }
     }
 }
@@ -469,49 +529,6 @@ impl Default for Reply {
     }
 }
 
-/// The defaults that are no type's own; `default.yaml` states and explains them.
-mod default {
-    use super::{Name, Reply, Runtime, Server, Work};
-
-    pub(super) fn group() -> Name {
-        "default".parse().expect("small letters only")
-    }
-
-    pub(super) fn nodes() -> u32 {
-        1
-    }
-
-    pub(super) fn replicas() -> u32 {
-        1
-    }
-
-    pub(super) fn pool() -> u32 {
-        16
-    }
-
-    pub(super) fn connections() -> Option<u32> {
-        Some(pool())
-    }
-
-    pub(super) fn server() -> Option<Server> {
-        Some(Server::default())
-    }
-
-    pub(super) const HEAP_MIB: u32 = 256;
-
-    pub(super) fn heap() -> Option<u32> {
-        Some(HEAP_MIB)
-    }
-
-    pub(super) fn runtime() -> Option<Runtime> {
-        Some(Runtime::default())
-    }
-
-    pub(super) fn work() -> Option<Work> {
-        Some(Work::default())
-    }
-
-    pub(super) fn reply() -> Option<Reply> {
-        Some(Reply::default())
-    }
+fn default_group() -> Name {
+    "default".parse().expect("small letters only")
 }

@@ -19,7 +19,7 @@ pub struct Reference {
     /// The figures, by variant and load.
     pub figures: IndexMap<Name, IndexMap<Name, Figures>>,
     /// What follows from the figures, where the source derived it wrongly or not at all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub recomputed: Vec<Recomputed>,
 }
 
@@ -28,31 +28,27 @@ pub struct Reference {
 #[serde(deny_unknown_fields)]
 pub struct Figures {
     /// Completed requests per second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [2303.69]))]
     pub throughput_per_s: Option<Amount>,
     /// Latency, milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<LatencyMs>,
     /// CPU used by all groups of pods together, thousandths of a core.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [107.17]))]
     pub cpu_total_millicores: Option<Amount>,
     /// Memory used by all groups of pods together, MiB.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [1105.33]))]
     pub memory_total_mib: Option<Amount>,
     /// CPU used by each pod, thousandths of a core.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default)]
     pub cpu_millicores: IndexMap<Name, Amount>,
     /// Memory used by each pod, MiB.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default)]
     pub memory_mib: IndexMap<Name, Amount>,
     /// CPU used by each pod's process, per cent of all cores of its machine.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default)]
     pub cpu_load_percent: IndexMap<Name, Amount>,
     /// Heap that each pod's JVM uses, MiB.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default)]
     pub heap_mib: IndexMap<Name, Amount>,
 }
 
@@ -61,28 +57,20 @@ pub struct Figures {
 #[serde(deny_unknown_fields)]
 pub struct LatencyMs {
     /// Arithmetic mean.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<Amount>,
     /// 10th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p10: Option<Amount>,
     /// 25th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p25: Option<Amount>,
     /// Median.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50: Option<Amount>,
     /// 75th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p75: Option<Amount>,
     /// 90th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p90: Option<Amount>,
     /// 95th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p95: Option<Amount>,
     /// 99th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99: Option<Amount>,
 }
 
@@ -97,7 +85,6 @@ pub struct Recomputed {
     /// The variant; held against the baseline when the figure is a change.
     pub variant: Name,
     /// The variant that it is held against instead of the baseline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["sidecar"]))]
     pub against: Option<Name>,
     /// The load that it belongs to.
@@ -105,15 +92,12 @@ pub struct Recomputed {
     /// What is derived.
     pub derived: Derived,
     /// The pod that it is of, for what is derived of one pod.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["vets"]))]
     pub pod: Option<Name>,
     /// As printed in the source; left out when it does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [90]))]
     pub printed: Option<f64>,
     /// As it follows from the published figures; left out when they are not enough.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [85.4]))]
     pub recomputed: Option<f64>,
     /// Why the two differ, or why it matters; one sentence.

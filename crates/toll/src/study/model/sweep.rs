@@ -13,19 +13,15 @@ use crate::study::quantity::{Name, Rate};
 #[schemars(extend("examples" = [{"rate": ["20/s", "50/s"], "replicas": {"nginx": [1, 10, 50, 90]}}]))]
 pub struct Matrix {
     /// Arrival rates of an open load, instead of its own.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1), extend("examples" = [["20/s", "50/s"]]))]
     pub rate: Vec<Rate>,
     /// Connections of a closed loop, instead of its own.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1), extend("examples" = [[1, 5, 10, 20]]))]
     pub connections: Vec<u32>,
     /// Replicas of one service, instead of its own.
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(extend("minProperties" = 1, "examples" = [{"nginx": [1, 10, 50, 90]}]))]
     pub replicas: IndexMap<Name, Vec<u32>>,
     /// Nodes, instead of the application's.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1), extend("examples" = [[1, 2]]))]
     pub nodes: Vec<u32>,
 }

@@ -3,24 +3,21 @@
 //! Which part calls which, and which has something in the database, is the application's own: a file can only say
 //! which service plays which part.
 
-use super::{Nonsense, Place, at_key, at_value, unknown};
+use super::app::OwnCalls;
+use super::{Violation, at_value, database_at, program_at, unknown};
 use crate::study::fault::Problem;
-use crate::study::model::{Airline, App, Database, Method, Request, Server, Service, Study};
+use crate::study::model::{Airline, AirlinePart, App, Database, Method, Request, Service, Study};
 use crate::study::quantity::{Name, is_host};
 use crate::study::tree::Pointer;
 
 /// All that does not fit in the airline and its databases.
-pub(super) fn check(app: &App) -> Vec<Nonsense> {
+pub(super) fn check(app: &App) -> Vec<Violation> {
     let mut found = Vec::new();
     for (name, service) in &app.services {
-        found.extend(keys_of_none(name, service));
-        let Some(part) = part_of(service) else { continue };
-        found.extend(calls(app, name, part));
-        found.extend(database_of(app, name, service, part));
-        found.extend(connections_of_web(name, service, part));
+        let data = service.program.airline().and_then(Airline::data);
+        found.extend(data.and_then(|data| database_of(app, name, &data.database)));
     }
     for (name, database) in &app.databases {
-        found.extend(contents(name, database));
         found.extend(host(name, database));
         found.extend(queried(app, name, database));
     }
@@ -29,215 +26,108 @@ pub(super) fn check(app: &App) -> Vec<Nonsense> {
     found
 }
 
-/// The part that a service is, when no other program goes before it.
-fn part_of(service: &Service) -> Option<Airline> {
-    service.airline.filter(|_| service.nginx.is_none() && service.petclinic.is_none())
-}
-
-fn service_at(name: &Name, key: &str) -> Pointer {
-    Pointer::to(&["app", "services", name.as_str(), key])
-}
-
-fn database_at(name: &Name) -> Pointer {
-    Pointer::to(&["app", "databases", name.as_str()])
-}
-
-/// Keys that only a part of the airline has.
-fn keys_of_none(name: &Name, service: &Service) -> Vec<Nonsense> {
-    if service.airline.is_some() {
-        return Vec::new();
-    }
-    let keys =
-        [("database", service.database.is_some()), ("connections", service.connections.is_some())];
-    let written = keys.into_iter().filter(|(_, written)| *written);
-    let found = |(key, _)| {
-        let problem = Problem::AirlineOnly { key, service: name.to_string() };
-        at_key(problem, service_at(name, key)).because_of(service_at(name, "airline"))
-    };
-    written.map(found).collect()
-}
-
-/// One service each of the parts that it calls, and no other. Calls of what is not there are told elsewhere.
-fn calls(app: &App, name: &Name, part: Airline) -> Option<Nonsense> {
-    let calls = &app.services[name].calls;
-    let called: Option<Vec<&Service>> =
-        calls.iter().map(|called| app.services.get(called)).collect();
-    let mut parts: Vec<Option<Airline>> =
-        called?.into_iter().map(|service| service.airline).collect();
-    let mut wanted: Vec<Option<Airline>> = part.calls().iter().copied().map(Some).collect();
+/// One service each of the parts that it calls, and no other. Calls of what is not there are another problem.
+pub(super) fn own_calls(app: &App, part: AirlinePart, calls: &[Name]) -> Option<OwnCalls> {
+    let called: Option<Vec<&Service>> = calls.iter().map(|name| app.services.get(name)).collect();
+    let mut parts: Vec<Option<AirlinePart>> = called?.into_iter().map(part_of).collect();
+    let mut wanted: Vec<Option<AirlinePart>> = part.calls().iter().copied().map(Some).collect();
     parts.sort_unstable();
     wanted.sort_unstable();
-    if parts == wanted {
-        return None;
-    }
-    let problem = Problem::AirlineCalls {
-        service: name.to_string(),
-        part,
-        known: part.calls().iter().map(|part| first_of(app, *part)).collect(),
+    let names: Vec<&str> = part.calls().iter().map(|part| part.name()).collect();
+    let called = match names.as_slice() {
+        [] => "nothing".into(),
+        [first @ .., last] => format!("one service each that is {} and {last}", first.join(", ")),
     };
-    let found = at_value(problem, service_at(name, "airline"));
-    let found = found.because_of(service_at(name, "calls"));
-    Some(calls.iter().fold(found, |found, called| found.because_of(service_at(called, "airline"))))
+    Some(OwnCalls {
+        fit: parts == wanted,
+        rule: format!("the airline's {} and calls {called}", part.name()),
+        example: part.calls().iter().map(|part| first_of(app, *part)).collect(),
+    })
+}
+
+fn part_of(service: &Service) -> Option<AirlinePart> {
+    service.program.airline().map(Airline::part)
 }
 
 /// The service that plays the part; the part's own name while there is none.
-fn first_of(app: &App, part: Airline) -> String {
-    let found = app.services.iter().find(|(_, service)| service.airline == Some(part));
+fn first_of(app: &App, part: AirlinePart) -> String {
+    let found = app.services.iter().find(|(_, service)| part_of(service) == Some(part));
     found.map_or_else(|| part.name().to_owned(), |(name, _)| name.to_string())
 }
 
-/// The web asks no database, every other part one that holds the airline.
-fn database_of(app: &App, name: &Name, service: &Service, part: Airline) -> Option<Nonsense> {
-    let at = service_at(name, "database");
-    let Some(database) = &service.database else {
-        return part.has_database().then(|| {
-            let example = databases(app).next().map_or("airline-db".into(), |(name, _)| name);
-            let problem = Problem::MissingKey { key: "database".into(), example };
-            at_key(problem, Pointer::to(&["app", "services", name.as_str()]))
-                .because_of(at)
-                .from(&["app", "databases"])
-        });
-    };
-    if !part.has_database() {
-        return Some(key_of_web(name, "database"));
-    }
+/// Each part but the web asks a database that holds the airline.
+fn database_of(app: &App, name: &Name, database: &Name) -> Option<Violation> {
     let problem = match app.databases.get(database) {
         None => unknown("database", database, app.databases.keys())?,
-        Some(held) if held.is_of_airline() => return None,
+        Some(held) if held.airline().is_some() => return None,
         Some(_) => Problem::NoAirlineIn {
             database: database.to_string(),
-            known: databases(app).map(|(name, _)| name).collect(),
+            known: app.external().map(|(name, _)| name.to_string()).collect(),
         },
     };
-    Some(at_value(problem, at).from(&["app", "databases"]))
-}
-
-/// The web keeps no connections to a database that it has not.
-fn connections_of_web(name: &Name, service: &Service, part: Airline) -> Option<Nonsense> {
-    let surplus = service.connections.is_some() && !part.has_database();
-    surplus.then(|| key_of_web(name, "connections"))
-}
-
-fn key_of_web(name: &Name, key: &'static str) -> Nonsense {
-    let found =
-        at_key(Problem::DatabaseOfWeb { service: name.to_string(), key }, service_at(name, key));
-    found.because_of(service_at(name, "airline"))
+    let at = program_at(name, "airline", "database");
+    let found = at_value(problem, at).because_of(database_at(database, &["airline"]));
+    Some(found.from(&["app", "databases"]))
 }
 
 /// Bookings in one database and their seats in another: no count would fit.
-fn several_databases(app: &App) -> Vec<Nonsense> {
-    let held = |database: &Name| app.databases.get(database).is_some_and(Database::is_of_airline);
+fn several_databases(app: &App) -> Vec<Violation> {
+    let held =
+        |database: &Name| app.databases.get(database).is_some_and(|held| held.airline().is_some());
     let mut parts = app.services.iter().filter_map(|(name, service)| {
-        part_of(service).filter(|part| part.has_database())?;
-        Some((name, service.database.as_ref().filter(|database| held(database))?))
+        let database = &service.program.airline()?.data()?.database;
+        held(database).then_some((name, database))
     });
     let Some((first, database)) = parts.next() else { return Vec::new() };
     let others = parts.filter(|(_, other)| *other != database);
-    let found = |(other, _): (&Name, &Name)| Nonsense {
-        problem: Problem::AirlineInTwo {
-            one: first.to_string(),
-            database: database.to_string(),
-            other: other.to_string(),
-        },
-        at: Place::Value(service_at(other, "database")),
-        also: vec![(Place::Value(service_at(first, "database")), Some("the first is here"))],
+    let at = |service: &Name| program_at(service, "airline", "database");
+    let found = |(other, _): (&Name, &Name)| {
+        let (one, database) = (first.to_string(), database.to_string());
+        let problem = Problem::AirlineInTwo { one, database, other: other.to_string() };
+        let found = at_value(problem, at(other)).see_value(at(first), "the first is here");
+        found.from(&["app", "databases"])
     };
-    others.map(found).map(|found| found.from(&["app", "databases"])).collect()
+    others.map(found).collect()
 }
 
-/// The databases that only the airline uses.
-fn databases(app: &App) -> impl Iterator<Item = (String, &Database)> {
-    let of_airline = app.databases.iter().filter(|(_, database)| database.is_of_airline());
-    of_airline.map(|(name, database)| (name.to_string(), database))
-}
-
-/// The airline outside of the mesh, or what SQL fills inside of it.
-fn contents(name: &Name, database: &Database) -> Vec<Nonsense> {
-    let at = database_at(name);
-    let named = || name.to_string();
-    let (external, airline) = (database.external.is_some(), database.airline.is_some());
-    let mut found = Vec::new();
-    let keys = || vec!["seed".into(), "airline".into()];
-    match (airline, database.seed.is_some()) {
-        (true, true) => {
-            found.push(at_key(Problem::MoreThanOneOf { keys: keys() }, at.child("airline")));
-        }
-        (false, false) if !external => {
-            found.push(at_key(Problem::MissingOneOf { keys: keys() }, at.clone()));
-        }
-        (false, false) => {
-            let problem = Problem::MissingKey { key: "airline".into(), example: "{}".into() };
-            found.push(at_key(problem, at.clone()));
-        }
-        (false, true) if external => {
-            let problem = Problem::SqlOfExternal { database: named(), key: "seed" };
-            found.push(at_key(problem, at.child("seed")));
-        }
-        _ => {}
-    }
-    if airline && !external {
-        found.push(at_key(Problem::AirlineInside { database: named() }, at.child("airline")));
-    }
-    if airline && database.written.is_some() {
-        let problem = Problem::SqlOfExternal { database: named(), key: "written" };
-        found.push(at_key(problem, at.child("written")));
-    }
-    if database.server == Some(Server::Mongodb) && !database.is_of_airline() {
-        let problem = Problem::MongodbOfNoAirline { database: named() };
-        found.push(at_value(problem, at.child("server")));
-    }
-    // A slip in one of them may be the key that is missing.
-    let related = |found: Nonsense| {
-        let keys = ["seed", "airline", "external"];
-        keys.iter().fold(found, |found, key| found.because_of(at.child(key)))
-    };
-    found.into_iter().map(related).collect()
-}
-
-fn host(name: &Name, database: &Database) -> Option<Nonsense> {
-    let host = &database.external.as_ref()?.host;
+fn host(name: &Name, database: &Database) -> Option<Violation> {
+    let host = &database.airline()?.host;
     let problem = Problem::Unreadable {
         text: host.clone(),
         wanted: "a DNS name with a dot in it".into(),
         examples: vec!["db.airline.example".into()],
     };
-    (!is_host(host)).then(|| at_value(problem, database_at(name).child("external").child("host")))
+    (!is_host(host)).then(|| at_value(problem, database_at(name, &["airline", "host"])))
 }
 
 /// Queries of a service that is no part of the airline.
-fn queried(app: &App, name: &Name, database: &Database) -> Vec<Nonsense> {
+fn queried(app: &App, name: &Name, database: &Database) -> Vec<Violation> {
     let queries = app.services.iter().filter(|(_, service)| {
-        service.postgres.as_ref().is_some_and(|queries| queries.database == *name)
+        service.program.queries().is_some_and(|queries| queries.database == *name)
     });
     let found = |(service, _): (&Name, &Service)| {
         let problem = Problem::AirlinesDatabase { database: name.to_string() };
-        at_value(problem, service_at(service, "postgres").child("database"))
+        at_value(problem, program_at(service, "built_in", "postgres").child("database"))
             .from(&["app", "databases"])
     };
-    queries.filter(|_| database.is_of_airline()).map(found).collect()
+    queries.filter(|_| database.airline().is_some()).map(found).collect()
 }
 
 /// What is outside of the mesh is found by its name.
-fn shared_hosts(app: &App) -> Vec<Nonsense> {
-    let hosts = app.databases.iter();
-    let hosts: Vec<(&Name, &String)> = hosts
-        .filter_map(|(name, database)| Some((name, &database.external.as_ref()?.host)))
-        .collect();
-    let at = |name: &Name| Place::Value(database_at(name).child("external").child("host"));
-    let shared = |(number, (name, host)): (usize, &(&Name, &String))| {
+fn shared_hosts(app: &App) -> Vec<Violation> {
+    let hosts: Vec<(&Name, &str)> = app.external().collect();
+    let at = |name: &Name| database_at(name, &["airline", "host"]);
+    let shared = |(number, (name, host)): (usize, &(&Name, &str))| {
         let (other, _) = hosts[..number].iter().find(|(_, earlier)| earlier == host)?;
-        let (one, other_name) = (name.to_string(), other.to_string());
-        Some(Nonsense {
-            problem: Problem::SameHost { host: (*host).clone(), one, other: other_name },
-            at: at(name),
-            also: vec![(at(other), Some("taken here"))],
-        })
+        let (host, one, other_name) = ((*host).into(), name.to_string(), other.to_string());
+        let problem = Problem::SameHost { host, one, other: other_name };
+        Some(at_value(problem, at(name)).see_value(at(other), "taken here"))
     };
     hosts.iter().enumerate().filter_map(shared).collect()
 }
 
 /// The service that the load calls, behind a gateway or not, and its part.
-fn called_part(app: &App) -> Option<(&Name, Airline)> {
+fn called_part(app: &App) -> Option<(&Name, AirlinePart)> {
     let entry = app.gateways.get(&app.entry).map_or(&app.entry, |gateway| &gateway.to);
     Some((entry, part_of(app.services.get(entry)?)?))
 }
@@ -245,12 +135,12 @@ fn called_part(app: &App) -> Option<(&Name, Airline)> {
 /// Whether the request makes a booking.
 pub(in crate::study) fn books(app: &App, request: &Request) -> bool {
     let asked = in_words(request);
-    let answered = |(_, part): (_, Airline)| part.answers().contains(&asked.as_str());
+    let answered = |(_, part): (_, AirlinePart)| part.answers().contains(&asked.as_str());
     asked == "POST /bookings" && called_part(app).is_some_and(answered)
 }
 
 /// That the part of the airline which the load calls has no such answer, if so.
-pub(super) fn unanswered(study: &Study, request: &Request, at: &Pointer) -> Option<Nonsense> {
+pub(super) fn unanswered(study: &Study, request: &Request, at: &Pointer) -> Option<Violation> {
     let (entry, part) = called_part(&study.app)?;
     let asked = in_words(request);
     if part.answers().contains(&asked.as_str()) {
@@ -259,7 +149,7 @@ pub(super) fn unanswered(study: &Study, request: &Request, at: &Pointer) -> Opti
     let known = part.answers().iter().map(|answer| (*answer).to_owned()).collect();
     let problem = Problem::UnknownOfAirline { part: part.name(), asked, known };
     let found = at_value(problem, at.child("path")).because_of(at.child("method"));
-    Some(found.from(&["app", "entry"]).because_of(service_at(entry, "airline")))
+    Some(found.from(&["app", "entry"]).because_of(program_at(entry, "airline", "part")))
 }
 
 /// `GET /customers/N`: method and path, without the query, the last step a number or a placeholder of one.

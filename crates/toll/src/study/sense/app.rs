@@ -2,26 +2,31 @@
 
 use indexmap::IndexMap;
 
-use super::{Nonsense, Place, at_key, at_value, unknown};
+use super::{Violation, airline, at_key, at_value, database_at, program_at, service_at, unknown};
 use crate::study::fault::Problem;
-use crate::study::model::{App, Database, Petclinic, Program, Queries, Service};
+use crate::study::model::{
+    App, BuiltIn, Database, Petclinic, PetclinicPart, Program, Queries, Service,
+};
 use crate::study::quantity::Name;
 use crate::study::tree::Pointer;
 
 /// All that does not fit together in the application.
-pub(super) fn check(app: &App) -> Vec<Nonsense> {
+pub(super) fn check(app: &App) -> Vec<Violation> {
     let services = &app.services;
     let mut found = shared_ports(app);
     found.extend(unknown_entry(app));
     found.extend(replicated_entry(app));
     found.extend(unknown_services(app));
     found.extend(circles(services));
-    found.extend(services.iter().flat_map(|(name, service)| built_in_only(name, service)));
-    found.extend(services.iter().filter_map(|(name, service)| heap_of_none(name, service)));
-    found.extend(services.iter().filter_map(|(name, service)| calls_of_petclinic(name, service)));
-    found.extend(services.iter().filter_map(|(name, service)| series_of_none(name, service)));
-    found.extend(services.iter().filter_map(|(name, service)| endless_stall(name, service)));
-    found.extend(services.iter().filter_map(|(name, service)| nothing_to_relay(name, service)));
+    for (name, service) in services {
+        found.extend(other_calls(app, name, service));
+        found.extend(metrics_of_nginx(name, service));
+        found.extend(series_of_none(name, service));
+        if let Program::BuiltIn(built_in) = &service.program {
+            found.extend(endless_stall(name, built_in));
+            found.extend(nothing_to_relay(name, service, built_in));
+        }
+    }
     found.extend(queries(app).filter_map(|(name, queries)| unknown_database(app, name, queries)));
     found.extend(queries(app).filter_map(|(name, queries)| uncounted_writes(app, name, queries)));
     found.extend(unasked_databases(app));
@@ -29,12 +34,15 @@ pub(super) fn check(app: &App) -> Vec<Nonsense> {
 }
 
 /// A gateway, a service or a database: what has a name and a port in the application.
-struct Node<'a> {
-    section: &'static str,
+pub(super) struct Node<'a> {
+    /// Where the application lists it.
+    pub section: &'static str,
     kind: &'static str,
-    name: &'a Name,
+    /// Its name.
+    pub name: &'a Name,
     port: u16,
-    replicas: u32,
+    /// Its pods.
+    pub replicas: u32,
 }
 
 impl Node<'_> {
@@ -49,7 +57,7 @@ impl Node<'_> {
 }
 
 /// In the order in which a request meets them.
-fn nodes(app: &App) -> Vec<Node<'_>> {
+pub(super) fn nodes(app: &App) -> Vec<Node<'_>> {
     let node =
         |section, kind| move |name, port, replicas| Node { section, kind, name, port, replicas };
     let (gateway, service) = (node("gateways", "gateway"), node("services", "service"));
@@ -73,11 +81,10 @@ fn clashing<'n, 'a>(
 }
 
 /// Parts whose pods have the same names.
-pub(super) fn shared_names(app: &App) -> Vec<Nonsense> {
-    let shared = |(node, other): (&Node, &Node)| Nonsense {
-        problem: Problem::SameName { one: node.title(), other: other.title() },
-        at: Place::Key(node.at()),
-        also: vec![(Place::Key(other.at()), Some("taken here"))],
+pub(super) fn shared_names(app: &App) -> Vec<Violation> {
+    let shared = |(node, other): (&Node, &Node)| {
+        let problem = Problem::SameName { one: node.title(), other: other.title() };
+        at_key(problem, node.at()).see_key(other.at(), "taken here")
     };
     let clashes = |one: &Node, other: &Node| {
         one.name == other.name || is_pod_of(one, other) || is_pod_of(other, one)
@@ -92,16 +99,13 @@ fn is_pod_of(one: &Node, other: &Node) -> bool {
     other.replicas > 1 && number.is_some_and(|number| (1..=other.replicas).contains(&number))
 }
 
-fn shared_ports(app: &App) -> Vec<Nonsense> {
+fn shared_ports(app: &App) -> Vec<Violation> {
     let ports = listeners(app);
     let shared = |(number, one): (usize, &Listener)| {
         let other = ports[..number].iter().find(|other| other.port == one.port)?;
         let (name, taken) = (one.name.to_string(), other.name.to_string());
-        Some(Nonsense {
-            problem: Problem::SamePort { port: one.port, one: name, other: taken },
-            at: Place::Value(one.at.clone()),
-            also: vec![(Place::Value(other.at.clone()), Some("taken here"))],
-        })
+        let problem = Problem::SamePort { port: one.port, one: name, other: taken };
+        Some(at_value(problem, one.at.clone()).see_value(other.at.clone(), "taken here"))
     };
     ports.iter().enumerate().filter_map(shared).collect()
 }
@@ -121,7 +125,7 @@ fn listeners(app: &App) -> Vec<Listener<'_>> {
     let metrics = app.services.iter().filter_map(|(name, service)| {
         let port = service.metrics.as_ref()?.port;
         // Most programs tell of themselves where they listen; the Petclinic's parts do not.
-        if port == service.port && service.petclinic.is_none() {
+        if port == service.port && !matches!(service.program, Program::Petclinic(_)) {
             return None;
         }
         Some(Listener { name, port, at: service_at(name, "metrics") })
@@ -134,11 +138,7 @@ pub(super) fn ports(app: &App) -> Vec<(u16, Pointer)> {
     listeners(app).into_iter().map(|listener| (listener.port, listener.at)).collect()
 }
 
-fn service_at(name: &Name, key: &str) -> Pointer {
-    Pointer::to(&["app", "services", name.as_str(), key])
-}
-
-fn unknown_entry(app: &App) -> Option<Nonsense> {
+fn unknown_entry(app: &App) -> Option<Violation> {
     let known = app.gateways.keys().chain(app.services.keys());
     let kind = if app.gateways.is_empty() { "service" } else { "gateway or service" };
     let problem = unknown(kind, &app.entry, known)?;
@@ -147,14 +147,14 @@ fn unknown_entry(app: &App) -> Option<Nonsense> {
 }
 
 /// The pods of a service are chosen from by who calls it; the load does not choose.
-fn replicated_entry(app: &App) -> Option<Nonsense> {
+fn replicated_entry(app: &App) -> Option<Violation> {
     let service = app.services.get(&app.entry).filter(|service| service.replicas > 1)?;
     let (name, replicas) = (app.entry.to_string(), service.replicas);
     let problem = Problem::EntryReplicas { service: name, replicas };
     Some(at_value(problem, service_at(&app.entry, "replicas")).from(&["app", "entry"]))
 }
 
-fn unknown_services(app: &App) -> Vec<Nonsense> {
+fn unknown_services(app: &App) -> Vec<Violation> {
     let calls = app.services.iter().flat_map(|(caller, service)| {
         let at = service_at(caller, "calls");
         let numbered = service.calls.iter().enumerate();
@@ -167,7 +167,7 @@ fn unknown_services(app: &App) -> Vec<Nonsense> {
         let problem = match app.databases.contains_key(name) {
             true => Problem::CallsDatabase {
                 database: name.to_string(),
-                of_airline: app.databases[name].is_of_airline(),
+                of_airline: app.databases[name].airline().is_some(),
             },
             false => unknown("service", name, app.services.keys())?,
         };
@@ -177,7 +177,7 @@ fn unknown_services(app: &App) -> Vec<Nonsense> {
 }
 
 /// Each circle of calls once, at the call that closes it.
-fn circles(services: &IndexMap<Name, Service>) -> Vec<Nonsense> {
+fn circles(services: &IndexMap<Name, Service>) -> Vec<Violation> {
     let mut search =
         CircleSearch { services, way: Vec::new(), done: Vec::new(), found: Vec::new() };
     services.keys().for_each(|service| search.visit(service));
@@ -189,7 +189,7 @@ struct CircleSearch<'s> {
     services: &'s IndexMap<Name, Service>,
     way: Vec<Call<'s>>,
     done: Vec<&'s Name>,
-    found: Vec<Nonsense>,
+    found: Vec<Violation>,
 }
 
 /// A service on the way, and which of its calls the way goes on with.
@@ -216,73 +216,60 @@ impl<'s> CircleSearch<'s> {
     }
 }
 
-fn circle(way: &[Call]) -> Nonsense {
-    let place = |call: &Call| Place::Value(service_at(call.caller, "calls").child(call.number));
+fn circle(way: &[Call]) -> Violation {
+    let at = |call: &Call| service_at(call.caller, "calls").child(call.number);
     let (last, others) = way.split_last().expect("a circle has at least the call that closes it");
     let callers = way.iter().chain(way.first()).map(|call| call.caller.to_string());
-    Nonsense {
-        problem: Problem::CallCircle { circle: callers.collect() },
-        at: place(last),
-        also: others.iter().map(|call| (place(call), Some("this call leads there"))).collect(),
-    }
+    let found = at_value(Problem::CallCircle { circle: callers.collect() }, at(last));
+    others.iter().fold(found, |found, call| found.see_value(at(call), "this call leads there"))
 }
 
-/// What only the built-in service does, and what another program excludes besides.
-fn built_in_only(name: &Name, service: &Service) -> Vec<Nonsense> {
-    if service.is_built_in() {
-        return Vec::new();
-    }
-    let (petclinic, nginx) = (service.petclinic.is_some(), service.nginx.is_some());
-    let airline = service.airline.is_some();
-    let keys = [
-        ("command", (petclinic || nginx || airline) && service.command.is_some()),
-        ("petclinic", nginx && petclinic),
-        ("airline", (nginx || petclinic) && airline),
-        ("calls", nginx && !service.calls.is_empty()),
-        ("metrics", nginx && service.metrics.is_some()),
-        ("runtime", service.runtime.is_some()),
-        ("work", service.work.is_some() && !service.takes_work()),
-        ("reply", service.reply.is_some()),
-        ("postgres", service.postgres.is_some()),
-        ("stall", service.stall.is_some()),
-    ];
-    let problem = |key| match service.program() {
-        Program::Nginx(_) => Problem::NotOfNginx { key, service: name.to_string() },
-        Program::Petclinic { .. } => Problem::NotOfPetclinic { key, service: name.to_string() },
-        Program::Airline { .. } => Problem::NotOfAirline { key, service: name.to_string() },
-        _ => Problem::BuiltInOnly { key, service: name.to_string() },
+/// What a program calls, where that is its own affair.
+pub(super) struct OwnCalls {
+    /// Whether the service calls just that.
+    pub fit: bool,
+    /// The program and what it calls, in words.
+    pub rule: String,
+    /// Services that it could call; none when it calls nothing.
+    pub example: Vec<String>,
+}
+
+/// The built-in service and the user's own program call what the study says; others do not.
+fn other_calls(app: &App, name: &Name, service: &Service) -> Option<Violation> {
+    let nothing = |program: &str| OwnCalls {
+        fit: service.calls.is_empty(),
+        rule: format!("{program} and calls nothing"),
+        example: vec![],
     };
-    let written = keys.into_iter().filter(|(_, written)| *written);
-    written.map(|(key, _)| at_key(problem(key), service_at(name, key))).collect()
-}
-
-fn heap_of_none(name: &Name, service: &Service) -> Option<Nonsense> {
-    let surplus = service.heap_mib.is_some() && service.petclinic.is_none();
-    let problem = Problem::HeapOfNoPetclinic { service: name.to_string() };
-    surplus.then(|| {
-        let found = at_key(problem, service_at(name, "heap_mib"));
-        found.because_of(service_at(name, "petclinic"))
-    })
-}
-
-/// The gateway hands on to one service, the vets have their database in their own process.
-fn calls_of_petclinic(name: &Name, service: &Service) -> Option<Nonsense> {
-    let (service_name, calls) = (name.to_string(), service.calls.len());
-    let part = service.petclinic.filter(|_| service.nginx.is_none())?;
-    let found = match part {
-        Petclinic::Gateway if calls != 1 => {
-            let problem = Problem::GatewayCalls { service: service_name, calls };
-            at_value(problem, service_at(name, "petclinic")).because_of(service_at(name, "calls"))
+    let own = match &service.program {
+        Program::BuiltIn(_) | Program::Command(_) => return None,
+        Program::Nginx(_) => nothing("nginx"),
+        Program::Petclinic(Petclinic { part: PetclinicPart::Vets, .. }) => {
+            nothing("the Petclinic's vets")
         }
-        Petclinic::Vets if calls > 0 => {
-            at_value(Problem::VetsCall { service: service_name }, service_at(name, "calls"))
-        }
-        Petclinic::Gateway | Petclinic::Vets => return None,
+        Program::Petclinic(Petclinic { part: PetclinicPart::Gateway, .. }) => OwnCalls {
+            fit: service.calls.len() == 1,
+            rule: "the Petclinic's gateway and calls one service".into(),
+            example: vec!["vets".into()],
+        },
+        Program::Airline(airline) => airline::own_calls(app, airline.part(), &service.calls)?,
     };
-    Some(found.because_of(service_at(name, "petclinic")))
+    let OwnCalls { fit, rule, example } = own;
+    let at = service_at(name, if service.calls.is_empty() { "program" } else { "calls" });
+    let problem = || Problem::OtherCalls { service: name.to_string(), rule, example };
+    let found = (!fit).then(|| at_value(problem(), at))?.because_of(service_at(name, "calls"));
+    let found = found.because_of(program_at(name, "petclinic", "part"));
+    let parts = [name].into_iter().chain(&service.calls);
+    Some(parts.fold(found, |found, part| found.because_of(program_at(part, "airline", "part"))))
 }
 
-fn series_of_none(name: &Name, service: &Service) -> Option<Nonsense> {
+fn metrics_of_nginx(name: &Name, service: &Service) -> Option<Violation> {
+    let has = service.metrics.is_some() && matches!(service.program, Program::Nginx(_));
+    let problem = Problem::MetricsOfNginx { service: name.to_string() };
+    has.then(|| at_key(problem, service_at(name, "metrics")))
+}
+
+fn series_of_none(name: &Name, service: &Service) -> Option<Violation> {
     let surplus = !service.series.is_empty() && service.metrics.is_none();
     let problem = Problem::SeriesOfNoMetrics { service: name.to_string() };
     surplus.then(|| {
@@ -290,72 +277,63 @@ fn series_of_none(name: &Name, service: &Service) -> Option<Nonsense> {
     })
 }
 
-fn endless_stall(name: &Name, service: &Service) -> Option<Nonsense> {
+fn endless_stall(name: &Name, service: &BuiltIn) -> Option<Violation> {
     let stall = service.stall.filter(|stall| stall.lasting >= stall.every)?;
-    let at = service_at(name, "stall");
+    let at = program_at(name, "built_in", "stall");
     let (lasting, every) = (stall.lasting.to_string(), stall.every.to_string());
-    Some(Nonsense {
-        problem: Problem::StallFillsPeriod { lasting, every },
-        at: Place::Value(at.child("for")),
-        also: vec![(Place::Value(at.child("every")), Some("the period"))],
-    })
+    let found = at_value(Problem::StallFillsPeriod { lasting, every }, at.child("for"));
+    Some(found.see_value(at.child("every"), "the period"))
 }
 
-fn nothing_to_relay(name: &Name, service: &Service) -> Option<Nonsense> {
-    let relays = service.reply.is_some_and(|reply| reply.relay) && service.calls.is_empty();
+fn nothing_to_relay(name: &Name, service: &Service, built_in: &BuiltIn) -> Option<Violation> {
     let problem = Problem::NothingToRelay { service: name.to_string() };
-    relays.then(|| {
-        let at = at_value(problem, service_at(name, "reply").child("relay"));
-        at.from(&["app", "services", name.as_str(), "calls"])
+    (built_in.reply.relay && service.calls.is_empty()).then(|| {
+        let at = program_at(name, "built_in", "reply").child("relay");
+        at_value(problem, at).because_of(service_at(name, "calls"))
     })
 }
 
 /// The services that query, and what.
 fn queries(app: &App) -> impl Iterator<Item = (&Name, &Queries)> {
-    app.services.iter().filter_map(|(name, service)| Some((name, service.postgres.as_ref()?)))
+    app.services.iter().filter_map(|(name, service)| Some((name, service.program.queries()?)))
 }
 
-fn unknown_database(app: &App, name: &Name, queries: &Queries) -> Option<Nonsense> {
+fn unknown_database(app: &App, name: &Name, queries: &Queries) -> Option<Violation> {
     let problem = unknown("database", &queries.database, app.databases.keys())?;
-    let at = service_at(name, "postgres").child("database");
+    let at = program_at(name, "built_in", "postgres").child("database");
     Some(at_value(problem, at).from(&["app", "databases"]))
 }
 
 /// Writes that could not be checked: nothing says how many rows they have made.
-fn uncounted_writes(app: &App, name: &Name, queries: &Queries) -> Option<Nonsense> {
-    let database = queries.database.as_str();
-    let uncounted = |database: &&Database| database.written.is_none() && !database.is_of_airline();
-    app.databases.get(database).filter(uncounted)?;
+fn uncounted_writes(app: &App, name: &Name, queries: &Queries) -> Option<Violation> {
+    let uncounted =
+        |database: &&Database| database.written().is_none() && database.airline().is_none();
+    app.databases.get(&queries.database).filter(uncounted)?;
     queries.write.as_ref()?;
-    let place = ["app", "databases", database];
-    Some(
-        Nonsense {
-            problem: Problem::UncountedWrites { database: database.into() },
-            at: Place::Value(service_at(name, "postgres").child("write")),
-            also: vec![(Place::Key(Pointer::to(&place)), Some("`written` is missing here"))],
-        }
-        .from(&["app", "databases", database, "written"]),
-    )
+    let postgres = database_at(&queries.database, &["postgres"]);
+    let problem = Problem::UncountedWrites { database: queries.database.to_string() };
+    let found = at_value(problem, program_at(name, "built_in", "postgres").child("write"));
+    let found = found.because_of(postgres.child("written"));
+    Some(found.see_key(postgres, "`written` is missing here"))
 }
 
 /// Databases that no service queries; when a query names none that there is, one of them may be meant.
-fn unasked_databases(app: &App) -> Vec<Nonsense> {
-    let of_airline = app.services.values().filter_map(|service| service.database.as_ref());
-    let asked: Vec<&Name> =
-        queries(app).map(|(_, queries)| &queries.database).chain(of_airline).collect();
+fn unasked_databases(app: &App) -> Vec<Violation> {
+    let asked = app.services.values().filter_map(|service| service.program.database());
+    let asked: Vec<&Name> = asked.collect();
     if asked.iter().any(|name| !app.databases.contains_key(*name)) {
         return Vec::new();
     }
     let unasked = |(name, database): (&Name, &Database)| {
-        let of_airline = database.is_of_airline();
+        let of_airline = database.airline().is_some();
         let problem = Problem::UnaskedDatabase { database: name.to_string(), of_airline };
         let found = at_key(problem, Pointer::to(&["app", "databases", name.as_str()]));
         // A slip in any service may be the query that is missing.
-        let keys = app
-            .services
-            .keys()
-            .flat_map(|service| ["postgres", "database"].map(|key| service_at(service, key)));
-        keys.fold(found, Nonsense::because_of)
+        let keys = app.services.keys().flat_map(|service| {
+            [("built_in", "postgres"), ("airline", "database")]
+                .map(|(program, key)| program_at(service, program, key))
+        });
+        keys.fold(found, Violation::because_of)
     };
     app.databases.iter().filter(|(name, _)| !asked.contains(name)).map(unasked).collect()
 }

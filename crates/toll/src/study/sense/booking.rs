@@ -5,19 +5,19 @@
 use serde_json::Value;
 
 use super::request::{is_placeholder, placeholders};
-use super::{Nonsense, airline, at_key, at_value};
+use super::{Violation, airline, at_key, at_value};
 use crate::study::fault::Problem;
 use crate::study::model::{Request, Study};
 use crate::study::tree::Pointer;
 
 /// What is wrong with the body of a booking, if the request makes one.
-pub(super) fn check(study: &Study, request: &Request, at: &Pointer) -> Option<Nonsense> {
+pub(super) fn check(study: &Study, request: &Request, at: &Pointer) -> Option<Violation> {
     if !airline::books(&study.app, request) {
         return None;
     }
     let found = match request.body.as_deref() {
         None => at_key(Problem::BookingOfNothing, at.clone()),
-        // Told already.
+        // Reported already.
         Some(body) if !placeholders(body).all(is_placeholder) => return None,
         Some(body) => at_value(problem(body)?, at.child("body")),
     };

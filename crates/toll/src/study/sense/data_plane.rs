@@ -1,6 +1,6 @@
 //! Whether data planes fit: into their variants, and what they bring along into the application.
 
-use super::{Nonsense, Place, at_key, at_value, sweep};
+use super::{Violation, app, at_key, at_value, database_at, sweep};
 use crate::study::fault::Problem;
 use crate::study::model::{App, Egress, Study, Variant};
 use crate::study::quantity::{Name, is_host_pattern};
@@ -8,8 +8,8 @@ use crate::study::tree::Pointer;
 use crate::study::{COLLECTOR, COLLECTOR_PORT};
 
 /// All that does not fit with sidecars, agents and node proxies.
-pub(super) fn check(study: &Study) -> Vec<Nonsense> {
-    let mut found: Vec<Nonsense> =
+pub(super) fn check(study: &Study) -> Vec<Violation> {
+    let mut found: Vec<Violation> =
         study.variants.iter().filter_map(|(name, variant)| several(name, variant)).collect();
     if let Some(because) = first_with(study, "java_agent", |v| v.java_agent.is_some()) {
         let taken = collectors_name(&study.app).chain(collectors_port(&study.app));
@@ -42,7 +42,7 @@ fn has_egress_gateway(variant: &Variant) -> bool {
 }
 
 /// A way out of no mesh, or to nowhere, and names that are none.
-fn egress(study: &Study, variant: &Variant, at: &Pointer) -> Vec<Nonsense> {
+fn egress(study: &Study, variant: &Variant, at: &Pointer) -> Vec<Violation> {
     let Some(egress) = &variant.egress else { return Vec::new() };
     let at_egress = at.child("egress");
     let mut found = Vec::new();
@@ -52,7 +52,8 @@ fn egress(study: &Study, variant: &Variant, at: &Pointer) -> Vec<Nonsense> {
     }
     if study.app.external().next().is_none() {
         let problem = at_key(Problem::EgressToNowhere, at_egress.clone());
-        found.push(problem.from(&["app", "databases"]));
+        let meant = study.app.databases.keys().map(|name| database_at(name, &["airline"]));
+        found.push(meant.fold(problem.from(&["app", "databases"]), Violation::because_of));
     }
     if let Egress::Gateway(gateway) = egress {
         let at = at_egress.child("gateway").child("hosts");
@@ -75,7 +76,7 @@ fn first_with(study: &Study, key: &str, has: impl Fn(&Variant) -> bool) -> Optio
 }
 
 /// Data planes beyond the first of a variant.
-fn several(name: &Name, variant: &Variant) -> Option<Nonsense> {
+fn several(name: &Name, variant: &Variant) -> Option<Violation> {
     let at = Pointer::to(&["variants", name.as_str()]);
     let keys = [
         ("sidecar", variant.sidecar.is_some()),
@@ -85,25 +86,18 @@ fn several(name: &Name, variant: &Variant) -> Option<Nonsense> {
     let written: Vec<&str> =
         keys.into_iter().filter_map(|(key, written)| written.then_some(key)).collect();
     let [first, others @ .., last] = written.as_slice() else { return None };
+    let keys = written.iter().map(ToString::to_string).collect();
+    let found = at_key(Problem::SeveralDataPlanes { keys }, at.child(last));
     let also = [first].into_iter().chain(others);
-    Some(Nonsense {
-        problem: Problem::SeveralDataPlanes {
-            keys: written.iter().map(ToString::to_string).collect(),
-        },
-        at: Place::Key(at.child(last)),
-        also: also.map(|key| (Place::Key(at.child(key)), Some("and here"))).collect(),
-    })
+    Some(also.fold(found, |found, key| found.see_key(at.child(key), "and here")))
 }
 
 /// All parts of the application: their section, name and pods.
 fn parts(app: &App) -> impl Iterator<Item = (&'static str, &Name, u32)> {
-    let gateways = app.gateways.keys().map(|name| ("gateways", name, 1));
-    let services = app.services.iter().map(|(name, service)| ("services", name, service.replicas));
-    let databases = app.databases.keys().map(|name| ("databases", name, 1));
-    gateways.chain(services).chain(databases)
+    app::nodes(app).into_iter().map(|node| (node.section, node.name, node.replicas))
 }
 
-fn collectors_name(app: &App) -> impl Iterator<Item = Nonsense> {
+fn collectors_name(app: &App) -> impl Iterator<Item = Violation> {
     let taken = parts(app).filter(|(_, name, _)| name.as_str() == COLLECTOR);
     taken.map(|(section, name, _)| {
         let problem = Problem::CollectorHas { what: "name", taken: format!("`{name}`") };
@@ -112,15 +106,15 @@ fn collectors_name(app: &App) -> impl Iterator<Item = Nonsense> {
 }
 
 /// Ports that the collector has: on one machine all may share an address.
-fn collectors_port(app: &App) -> impl Iterator<Item = Nonsense> {
-    let taken = super::app::ports(app).into_iter().filter(|(port, _)| *port == COLLECTOR_PORT);
+fn collectors_port(app: &App) -> impl Iterator<Item = Violation> {
+    let taken = app::ports(app).into_iter().filter(|(port, _)| *port == COLLECTOR_PORT);
     taken.map(|(port, at)| {
         at_value(Problem::CollectorHas { what: "port", taken: port.to_string() }, at)
     })
 }
 
 /// Parts with pods that are called as a node proxy's or a waypoint's.
-fn names_of_the_mesh(app: &App) -> Vec<Nonsense> {
+fn names_of_the_mesh(app: &App) -> Vec<Violation> {
     let taken = |name: &str, replicas: u32| {
         let node = name.strip_prefix("node-").is_some_and(|rest| rest.parse::<u32>().is_ok());
         let nodes = name == "node" && replicas > 1;

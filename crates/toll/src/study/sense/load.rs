@@ -2,14 +2,14 @@
 
 use indexmap::IndexMap;
 
-use super::{Nonsense, at_key, at_value, unknown, zero};
+use super::{Violation, at_key, at_value, unknown, zero};
 use crate::study::fault::Problem;
 use crate::study::model::{End, Load, LoadModel, Stages, Study};
 use crate::study::quantity::{Name, Rate};
 use crate::study::tree::Pointer;
 
 /// All that does not fit in how the loads are released and how long their slices are.
-pub(super) fn check(study: &Study) -> Vec<Nonsense> {
+pub(super) fn check(study: &Study) -> Vec<Violation> {
     let mut found = Vec::new();
     for (name, load) in &study.loads {
         let at = Pointer::to(&["loads", name.as_str()]);
@@ -21,7 +21,7 @@ pub(super) fn check(study: &Study) -> Vec<Nonsense> {
 }
 
 /// What a profile says of single loads.
-pub(super) fn changes(study: &Study, ends: &IndexMap<Name, End>, at: &Pointer) -> Vec<Nonsense> {
+pub(super) fn changes(study: &Study, ends: &IndexMap<Name, End>, at: &Pointer) -> Vec<Violation> {
     let one = |(name, end): (&Name, &End)| {
         let at = at.child(name);
         match study.loads.get(name) {
@@ -33,7 +33,7 @@ pub(super) fn changes(study: &Study, ends: &IndexMap<Name, End>, at: &Pointer) -
     ends.iter().filter_map(one).collect()
 }
 
-fn changed_end(name: &Name, load: &Load, end: End, at: &Pointer) -> Option<Nonsense> {
+fn changed_end(name: &Name, load: &Load, end: End, at: &Pointer) -> Option<Violation> {
     let key = key_of(end);
     let load_name = || name.to_string();
     let problem = match (load.model, end) {
@@ -56,7 +56,7 @@ fn key_of(end: End) -> &'static str {
 }
 
 /// A slice of virtual users is all their stages; others may say how long theirs is.
-fn length(name: &Name, load: &Load, at: &Pointer) -> Option<Nonsense> {
+fn length(name: &Name, load: &Load, at: &Pointer) -> Option<Violation> {
     match (load.model, load.length) {
         (LoadModel::Vus(vus), None) => no_stages(&vus.stages(), at.child("vus")),
         (_, None) => None,
@@ -65,18 +65,18 @@ fn length(name: &Name, load: &Load, at: &Pointer) -> Option<Nonsense> {
 }
 
 /// Follows from how the load at `at` is released, too.
-pub(super) fn of_a_load(found: Nonsense, at: &Pointer) -> Nonsense {
+pub(super) fn of_a_load(found: Violation, at: &Pointer) -> Violation {
     ["open", "closed", "vus", "curve"]
         .iter()
         .fold(found, |found, key| found.because_of(at.child(key)))
 }
 
-pub(super) fn no_stages(stages: &Stages, at: Pointer) -> Option<Nonsense> {
+pub(super) fn no_stages(stages: &Stages, at: Pointer) -> Option<Violation> {
     stages.is_empty().then(|| at_value(Problem::NoStages, at))
 }
 
 /// A share of the capacity here says nothing of what was carried there.
-fn capacity_of_capacity(model: &LoadModel, at: &Pointer) -> Option<Nonsense> {
+fn capacity_of_capacity(model: &LoadModel, at: &Pointer) -> Option<Violation> {
     let LoadModel::Vus(vus) = model else { return None };
     let rate = vus.scale?.capacity;
     let problem = Problem::CapacityOfCapacity { rate: rate.to_string() };
@@ -85,7 +85,7 @@ fn capacity_of_capacity(model: &LoadModel, at: &Pointer) -> Option<Nonsense> {
 }
 
 /// Spans of what is no service of the application.
-fn unknown_tracers(study: &Study, load: &Load, at: &Pointer) -> Vec<Nonsense> {
+fn unknown_tracers(study: &Study, load: &Load, at: &Pointer) -> Vec<Violation> {
     let unknown_service = |name: &Name| {
         let problem = unknown("service", name, study.app.services.keys())?;
         Some(at_key(problem, at.child("spans").child(name)).from(&["app", "services"]))

@@ -1,13 +1,13 @@
 //! Whether published figures belong to something that the study has.
 
-use super::{Nonsense, at_key, at_value, sweep, unknown};
+use super::{Violation, at_key, at_value, sweep, unknown};
 use crate::study::fault::Problem;
 use crate::study::model::{App, Figures, Recomputed, Reference, Study};
 use crate::study::quantity::Name;
 use crate::study::tree::Pointer;
 
 /// All that does not fit in the reference.
-pub(super) fn check(study: &Study) -> Vec<Nonsense> {
+pub(super) fn check(study: &Study) -> Vec<Violation> {
     let Some(reference) = &study.reference else { return Vec::new() };
     let loads = Loads::of(study);
     let mut found = unknown_recomputed(study, reference, &loads);
@@ -45,13 +45,13 @@ impl Loads {
     }
 
     /// That there is no load of that name, found by `at`.
-    fn unknown(&self, load: &Name, at: impl Fn(Problem) -> Nonsense) -> Option<Nonsense> {
+    fn unknown(&self, load: &Name, at: impl Fn(Problem) -> Violation) -> Option<Violation> {
         let found = at(unknown("load", load, self.names.iter())?);
-        Some(self.because.iter().cloned().fold(found, Nonsense::because_of))
+        Some(self.because.iter().cloned().fold(found, Violation::because_of))
     }
 }
 
-fn unknown_recomputed(study: &Study, reference: &Reference, loads: &Loads) -> Vec<Nonsense> {
+fn unknown_recomputed(study: &Study, reference: &Reference, loads: &Loads) -> Vec<Violation> {
     let at = Pointer::to(&["reference", "recomputed"]);
     let mut found = Vec::new();
     for (number, derived) in reference.recomputed.iter().enumerate() {
@@ -77,7 +77,7 @@ fn is_staircase(study: &Study, load: &Name) -> bool {
 }
 
 /// Something that only a step can have, of all of them together.
-fn of_all_steps(study: &Study, derived: &Recomputed, at: &Pointer) -> Option<Nonsense> {
+fn of_all_steps(study: &Study, derived: &Recomputed, at: &Pointer) -> Option<Violation> {
     let Recomputed { load, derived, .. } = derived;
     if derived.is_of_a_staircase() || !is_staircase(study, load) {
         return None;
@@ -90,7 +90,7 @@ fn of_all_steps(study: &Study, derived: &Recomputed, at: &Pointer) -> Option<Non
 }
 
 /// What a figure is held against: another variant that there is, and only where there are two.
-fn other_variant(study: &Study, derived: &Recomputed, at: &Pointer) -> Option<Nonsense> {
+fn other_variant(study: &Study, derived: &Recomputed, at: &Pointer) -> Option<Violation> {
     let against = derived.against.as_ref()?;
     let at = at.child("against");
     if !derived.derived.is_of_two_variants() || *against == derived.variant {
@@ -102,7 +102,7 @@ fn other_variant(study: &Study, derived: &Recomputed, at: &Pointer) -> Option<No
 }
 
 /// A pod where there is none to name, none where there should be one, or one that does not exist.
-fn pod_of_derived(app: &App, derived: &Recomputed, at: &Pointer) -> Option<Nonsense> {
+fn pod_of_derived(app: &App, derived: &Recomputed, at: &Pointer) -> Option<Violation> {
     let of_a_pod = derived.derived.is_of_a_pod();
     let found = match &derived.pod {
         None if of_a_pod => at_value(Problem::NoPod, at.clone()).because_of(at.child("pod")),
@@ -118,7 +118,7 @@ fn pod_of_derived(app: &App, derived: &Recomputed, at: &Pointer) -> Option<Nonse
 }
 
 /// Follows from which pods there are.
-fn because_of_pods(app: &App, found: Nonsense) -> Nonsense {
+fn because_of_pods(app: &App, found: Violation) -> Violation {
     let found = found.from(&["app", "services"]).from(&["app", "databases"]);
     app.services.keys().fold(found, |found, service| {
         found.from(&["app", "services", service.as_str(), "replicas"])
@@ -126,7 +126,7 @@ fn because_of_pods(app: &App, found: Nonsense) -> Nonsense {
 }
 
 /// Pods that belong to no service and no database.
-fn unknown_pods(app: &App, figures: &Figures, at: &Pointer) -> Vec<Nonsense> {
+fn unknown_pods(app: &App, figures: &Figures, at: &Pointer) -> Vec<Violation> {
     let pods = pods(app);
     let unknown_pod = |(kind, pod, _): (&str, &Name, f64)| {
         let problem = unknown("pod", pod, pods.iter())?;

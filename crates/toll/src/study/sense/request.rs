@@ -1,12 +1,13 @@
 //! Whether what a load asks can be answered, and its answers checked.
 
-use super::{Nonsense, Place, airline, at_key, at_value, booking};
+use super::{Violation, airline, at_key, at_value, booking, program_at};
 use crate::study::fault::Problem;
-use crate::study::model::{Load, Method, Request, Study};
+use crate::study::model::{Load, Method, Program, Request, Service, Study};
+use crate::study::quantity::Name;
 use crate::study::tree::Pointer;
 
 /// All that does not fit in what the loads ask.
-pub(super) fn check(study: &Study) -> Vec<Nonsense> {
+pub(super) fn check(study: &Study) -> Vec<Violation> {
     let mut found = Vec::new();
     for (name, load) in &study.loads {
         let at_load = Pointer::to(&["loads", name.as_str()]);
@@ -28,7 +29,7 @@ pub(super) fn check(study: &Study) -> Vec<Nonsense> {
 }
 
 /// A mix takes the place of the one request.
-fn request_beside_mix(load: &Load, at: &Pointer) -> Option<Nonsense> {
+fn request_beside_mix(load: &Load, at: &Pointer) -> Option<Violation> {
     let surplus = !load.mix.is_empty() && load.request != Request::default();
     surplus.then(|| {
         let found = at_key(Problem::RequestBesideMix, at.child("request"));
@@ -37,7 +38,7 @@ fn request_beside_mix(load: &Load, at: &Pointer) -> Option<Nonsense> {
 }
 
 /// A body that no request would carry, and a content type of no body.
-fn surplus_keys(request: &Request, at: &Pointer) -> Vec<Nonsense> {
+fn surplus_keys(request: &Request, at: &Pointer) -> Vec<Violation> {
     let gets = request.method == Method::Get;
     let body = (gets && request.body.is_some()).then(|| {
         let found = at_key(Problem::BodyOfGet, at.child("body"));
@@ -50,7 +51,7 @@ fn surplus_keys(request: &Request, at: &Pointer) -> Vec<Nonsense> {
     body.into_iter().chain(content_type).collect()
 }
 
-fn unknown_placeholders(request: &Request, at: &Pointer) -> Vec<Nonsense> {
+fn unknown_placeholders(request: &Request, at: &Pointer) -> Vec<Violation> {
     let texts = [("path", Some(request.path.as_str())), ("body", request.body.as_deref())];
     let unknown = |(key, text): (&str, Option<&str>)| {
         let name = placeholders(text.unwrap_or_default()).find(|name| !is_placeholder(name))?;
@@ -75,32 +76,31 @@ pub(super) fn is_placeholder(name: &str) -> bool {
 }
 
 /// Services behind the entry that query a database and have no answer to a POST.
-fn read_only_services(study: &Study, request: &Request, at: &Pointer) -> Vec<Nonsense> {
+fn read_only_services(study: &Study, request: &Request, at: &Pointer) -> Vec<Violation> {
     if request.method == Method::Get {
         return Vec::new();
     }
     let read_only = study.app.reached().into_iter().filter(|(_, service)| {
-        service.postgres.as_ref().is_some_and(|queries| queries.write.is_none())
+        service.program.queries().is_some_and(|queries| queries.write.is_none())
     });
-    let found = |name: &str| {
-        let place = Pointer::to(&["app", "services", name, "postgres"]);
-        let found = Nonsense {
-            problem: Problem::PostToReadOnly { service: name.into() },
-            at: Place::Value(at.child("method")),
-            also: vec![(Place::Key(place.clone()), Some("`write` is missing here"))],
-        };
-        found.from(&["app", "entry"]).because_of(place.child("write"))
+    let found = |name: &Name| {
+        let postgres = program_at(name, "built_in", "postgres");
+        let problem = Problem::PostToReadOnly { service: name.to_string() };
+        let found = at_value(problem, at.child("method")).from(&["app", "entry"]);
+        let found = found.because_of(postgres.child("write"));
+        found.see_key(postgres, "`write` is missing here")
     };
-    read_only.map(|(name, _)| found(name.as_str())).collect()
+    read_only.map(|(name, _)| found(name)).collect()
 }
 
 /// A page that is read, and nothing that takes what is posted.
-fn post_to_nginx(study: &Study, request: &Request, at: &Pointer) -> Option<Nonsense> {
+fn post_to_nginx(study: &Study, request: &Request, at: &Pointer) -> Option<Violation> {
     let reached = study.app.reached();
-    let (name, _) = reached.into_iter().find(|(_, service)| service.nginx.is_some())?;
+    let is_nginx = |service: &Service| matches!(service.program, Program::Nginx(_));
+    let (name, _) = reached.into_iter().find(|(_, service)| is_nginx(service))?;
     let problem = Problem::PostToNginx { service: name.to_string() };
     (request.method == Method::Post).then(|| {
         let found = at_value(problem, at.child("method")).from(&["app", "entry"]);
-        found.from(&["app", "services", name.as_str(), "nginx"])
+        found.because_of(program_at(name, "nginx", "bytes"))
     })
 }

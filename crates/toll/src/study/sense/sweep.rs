@@ -1,6 +1,6 @@
 //! Whether sweeps fit their loads: what is swept is there, absolute, and makes cells of different names.
 
-use super::{Nonsense, Place, at_key, at_value, unknown};
+use super::{Violation, at_key, at_value, unknown};
 use crate::study::fault::Problem;
 use crate::study::model::{App, Changes, Combination, Load, LoadModel, Matrix, Study};
 use crate::study::quantity::{Name, Rate};
@@ -14,7 +14,7 @@ const MOST_NODES: u32 = 100;
 const MOST_CONNECTIONS: u32 = 60_000;
 
 /// All that does not fit in the sweeps of the study's own loads.
-pub(super) fn check(study: &Study) -> Vec<Nonsense> {
+pub(super) fn check(study: &Study) -> Vec<Violation> {
     let mut found = shared_cells(study);
     for (name, load) in &study.loads {
         if let Some(matrix) = &load.matrix {
@@ -26,7 +26,7 @@ pub(super) fn check(study: &Study) -> Vec<Nonsense> {
 }
 
 /// What a profile says of sweeps.
-pub(super) fn changes(study: &Study, changes: &Changes, at: &Pointer) -> Vec<Nonsense> {
+pub(super) fn changes(study: &Study, changes: &Changes, at: &Pointer) -> Vec<Violation> {
     let one = |(name, matrix): (&Name, &Matrix)| {
         let at = at.child(name);
         match study.loads.get(name) {
@@ -101,8 +101,8 @@ fn of_matrix(
     (name, load): (&Name, &Load),
     matrix: &Matrix,
     at: &Pointer,
-) -> Vec<Nonsense> {
-    let mut found: Vec<Nonsense> = nothing_swept(matrix, at).into_iter().collect();
+) -> Vec<Violation> {
+    let mut found: Vec<Violation> = nothing_swept(matrix, at).into_iter().collect();
     found.extend(rate_of_none(name, load, matrix, at));
     found.extend(rates_of_capacity(matrix, at));
     found.extend(connections_of_none(name, load, matrix, at));
@@ -115,7 +115,7 @@ fn of_matrix(
     found
 }
 
-fn nothing_swept(matrix: &Matrix, at: &Pointer) -> Option<Nonsense> {
+fn nothing_swept(matrix: &Matrix, at: &Pointer) -> Option<Violation> {
     let nothing = *matrix == Matrix::default();
     let axes = ["rate", "connections", "replicas", "nodes"];
     nothing.then(|| {
@@ -125,7 +125,7 @@ fn nothing_swept(matrix: &Matrix, at: &Pointer) -> Option<Nonsense> {
 }
 
 /// Only an open load has a rate of its own.
-fn rate_of_none(name: &Name, load: &Load, matrix: &Matrix, at: &Pointer) -> Option<Nonsense> {
+fn rate_of_none(name: &Name, load: &Load, matrix: &Matrix, at: &Pointer) -> Option<Violation> {
     let surplus = !matrix.rate.is_empty() && !matches!(load.model, LoadModel::Open(_));
     let problem = Problem::RateOfNoOpenLoad { load: name.to_string() };
     surplus.then(|| {
@@ -140,7 +140,7 @@ fn connections_of_none(
     load: &Load,
     matrix: &Matrix,
     at: &Pointer,
-) -> Option<Nonsense> {
+) -> Option<Violation> {
     let surplus = !matrix.connections.is_empty() && !matches!(load.model, LoadModel::Closed(_));
     let problem = Problem::ConnectionsOfNoClosedLoad { load: name.to_string() };
     surplus.then(|| {
@@ -149,7 +149,7 @@ fn connections_of_none(
     })
 }
 
-fn rates_of_capacity(matrix: &Matrix, at: &Pointer) -> Vec<Nonsense> {
+fn rates_of_capacity(matrix: &Matrix, at: &Pointer) -> Vec<Violation> {
     let of_capacity = |(number, rate): (usize, &Rate)| {
         let problem = Problem::SweptShare { rate: rate.to_string() };
         let share = matches!(rate, Rate::OfCapacity(_));
@@ -159,7 +159,7 @@ fn rates_of_capacity(matrix: &Matrix, at: &Pointer) -> Vec<Nonsense> {
 }
 
 /// The capacity is measured at one size: shares of it would be other loads at each of the others.
-fn capacity_of_sizes(name: &Name, load: &Load, matrix: &Matrix, at: &Pointer) -> Option<Nonsense> {
+fn capacity_of_sizes(name: &Name, load: &Load, matrix: &Matrix, at: &Pointer) -> Option<Violation> {
     let axis = if matrix.replicas.is_empty() { "nodes" } else { "replicas" };
     let sized = !matrix.replicas.is_empty() || !matrix.nodes.is_empty();
     let load_at = Pointer::to(&["loads", name.as_str()]);
@@ -172,15 +172,12 @@ fn capacity_of_sizes(name: &Name, load: &Load, matrix: &Matrix, at: &Pointer) ->
         LoadModel::Open(_) | LoadModel::Closed(_) => None,
     };
     let capacity = capacity.filter(|_| sized)?;
-    Some(Nonsense {
-        problem: Problem::CapacityOfSizes { axis },
-        at: Place::Value(capacity),
-        also: vec![(Place::Key(at.child(axis)), Some("swept here"))],
-    })
+    let found = at_value(Problem::CapacityOfSizes { axis }, capacity);
+    Some(found.see_key(at.child(axis), "swept here"))
 }
 
 /// One service, one that there is, and as many pods as there can be.
-fn services(study: &Study, matrix: &Matrix, at: &Pointer) -> Vec<Nonsense> {
+fn services(study: &Study, matrix: &Matrix, at: &Pointer) -> Vec<Violation> {
     let at = at.child("replicas");
     let mut found = Vec::new();
     if matrix.replicas.len() > 1 {
@@ -203,7 +200,7 @@ fn services(study: &Study, matrix: &Matrix, at: &Pointer) -> Vec<Nonsense> {
 }
 
 /// At least one, each in its range, none twice.
-fn counts(counts: &[u32], most: u32, at: &Pointer) -> Vec<Nonsense> {
+fn counts(counts: &[u32], most: u32, at: &Pointer) -> Vec<Violation> {
     let outside = |(number, count): (usize, &u32)| {
         let range = format!("1 to {most}");
         let problem = Problem::OutOfRange { number: count.to_string(), range };
@@ -214,34 +211,26 @@ fn counts(counts: &[u32], most: u32, at: &Pointer) -> Vec<Nonsense> {
 }
 
 /// Values that stand in a list before: cells of a sweep would have one name.
-pub(super) fn twice(values: Vec<String>, at: &Pointer) -> Vec<Nonsense> {
+pub(super) fn twice(values: Vec<String>, at: &Pointer) -> Vec<Violation> {
     let again = |(number, value): (usize, &String)| {
         let first = values[..number].iter().position(|earlier| earlier == value)?;
-        Some(Nonsense {
-            problem: Problem::SweptTwice { value: value.clone() },
-            at: Place::Value(at.child(number)),
-            also: vec![(Place::Value(at.child(first)), Some("here first"))],
-        })
+        let found = at_value(Problem::SweptTwice { value: value.clone() }, at.child(number));
+        Some(found.see_value(at.child(first), "here first"))
     };
     values.iter().enumerate().filter_map(again).collect()
 }
 
 /// A cell that is called as another load, or as a cell of it.
-fn shared_cells(study: &Study) -> Vec<Nonsense> {
+fn shared_cells(study: &Study) -> Vec<Violation> {
     let mut taken: Vec<(String, &Name)> = Vec::new();
     let mut found = Vec::new();
     for (name, load) in &study.loads {
         let names = load.names(name);
         let clash = taken.iter().find(|(known, other)| names.contains(known) && *other != name);
         if let Some((shared, other)) = clash {
-            found.push(Nonsense {
-                problem: Problem::SameCell { name: shared.clone(), other: other.to_string() },
-                at: Place::Key(Pointer::to(&["loads", name.as_str()])),
-                also: vec![(
-                    Place::Key(Pointer::to(&["loads", other.as_str()])),
-                    Some("the other load"),
-                )],
-            });
+            let at = |load: &Name| Pointer::to(&["loads", load.as_str()]);
+            let problem = Problem::SameCell { name: shared.clone(), other: other.to_string() };
+            found.push(at_key(problem, at(name)).see_key(at(other), "the other load"));
         }
         taken.extend(names.into_iter().map(|cell| (cell, name)));
     }
