@@ -5,10 +5,7 @@ use std::io::Read as _;
 use bytes::Bytes;
 use flate2::bufread::MultiGzDecoder;
 
-use crate::refusal::Refusal;
-
-/// The largest body that is taken, bytes, packed or not: eight times what an exporter sends at its defaults.
-pub(crate) const LARGEST_BODY: usize = 1 << 24;
+use crate::refusal::{LARGEST_BODY, Refusal};
 
 /// `body` without its `encoding`, the value of a header.
 ///

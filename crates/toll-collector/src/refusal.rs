@@ -2,7 +2,8 @@
 
 use hyper::StatusCode;
 
-use crate::packing::LARGEST_BODY;
+/// The largest body that is taken, bytes, packed or not: eight times what an exporter sends at its defaults.
+pub(crate) const LARGEST_BODY: usize = 1 << 24;
 
 /// Why a body was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

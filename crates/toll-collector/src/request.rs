@@ -6,7 +6,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Request, http::request::Parts};
 
-use crate::packing::LARGEST_BODY;
+use crate::refusal::LARGEST_BODY;
 
 /// Why a request's body was not read.
 #[derive(Debug)]

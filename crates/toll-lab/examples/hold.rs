@@ -1,13 +1,13 @@
 //! Brings a client and a server up at the isolation level of the first argument, and a database when there is a
-//! folder of PostgreSQL's programs; says so, and stays: the process that the tests of clean-up kill.
+//! PostgreSQL; says so, and stays: the process that the tests of clean-up kill.
 //!
 //! `hold LEVEL SERVICE_PROGRAM FOLDER [POSTGRES]`
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
+use toll_lab::artifacts::Artifact;
 use toll_lab::{
     BuiltIn, DataPlane, Deployment, Isolation, Lab, LocalOptions, Planted, Postgres, Program,
     Runtime, Service,
@@ -21,25 +21,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => return Err("hold LEVEL SERVICE_PROGRAM FOLDER [POSTGRES]".into()),
     };
     let folder = PathBuf::from(folder);
-    let lab = Lab::local(LocalOptions {
-        certificate_lifetime: LocalOptions::CERTIFICATE_LIFETIME,
-        mongo: None,
-        isolation: Isolation::ALL.into_iter().find(|known| known.to_string() == *level),
-        service: vec![service.into()],
-        load: vec!["sleep".into(), "600".into()],
-        envoy: None,
-        postgres: postgres.map(PathBuf::from),
-        nginx: None,
-        java: None,
-        spring: None,
-        petclinic_gateway: None,
-        petclinic_vets: None,
-        opentelemetry: None,
-        collector: vec![],
-        realtime: false,
-        work_dir: folder.join("lab"),
-        interrupt: Arc::default(),
-    })?;
+    let load = ["sleep", "600"].map(Into::into).to_vec();
+    let mut options = LocalOptions::new(vec![service.into()], load, folder.join("lab"));
+    options.isolation = Isolation::ALL.into_iter().find(|known| known.to_string() == *level);
+    if let Some(postgres) = postgres {
+        options.artifacts.put(Artifact::Postgres, postgres);
+    }
+    let lab = Lab::local(options)?;
     let mut environment = lab.up(&deployment(postgres.is_some()), &folder.join("logs"))?;
     let _engine = environment.start_engine()?;
     writeln!(std::io::stdout(), "up")?;

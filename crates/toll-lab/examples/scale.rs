@@ -5,10 +5,9 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
-use toll_lab::parts::{self, Fetch};
+use toll_lab::artifacts::{Artifact, Fetch};
 use toll_lab::{
     Ambient, DataPlane, Deployment, Isolation, Lab, LocalOptions, Mtls, Nginx, NodeProxy, Program,
     Service, SidecarProxy,
@@ -22,25 +21,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let log = tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG);
     log.with_writer(std::io::stderr).with_target(false).init();
     let folder = PathBuf::from(folder);
-    let lab = Lab::local(LocalOptions {
-        certificate_lifetime: LocalOptions::CERTIFICATE_LIFETIME,
-        mongo: None,
-        isolation: Isolation::ALL.into_iter().find(|known| known.to_string() == *level),
-        service: vec![service.into()],
-        load: vec!["cat".into()],
-        envoy: parts::envoy(Fetch::Forbidden).ok().map(|part| part.path),
-        nginx: parts::nginx().ok().map(|part| part.path),
-        postgres: None,
-        java: None,
-        spring: None,
-        petclinic_gateway: None,
-        petclinic_vets: None,
-        opentelemetry: None,
-        collector: vec![],
-        realtime: false,
-        work_dir: folder.join("lab"),
-        interrupt: Arc::default(),
-    })?;
+    let load = vec!["cat".into()];
+    let mut options = LocalOptions::new(vec![service.into()], load, folder.join("lab"));
+    options.isolation = Isolation::ALL.into_iter().find(|known| known.to_string() == *level);
+    for artifact in [Artifact::Envoy, Artifact::Nginx] {
+        if let Ok(found) = artifact.find(Fetch::Forbidden) {
+            options.artifacts.put(artifact, found.path);
+        }
+    }
+    let lab = Lab::local(options)?;
     let deployment = Deployment {
         nodes: nodes.parse()?,
         data_plane: data_plane(variant.first().map(String::as_str)),

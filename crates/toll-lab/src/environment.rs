@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::fake::{FakeEngine, FakeEnvironment};
 use crate::local::{LocalEngine, LocalEnvironment};
-use crate::{LabError, Proof, Sample, Traffic};
+use crate::{LabError, NextLine, Proof, Sample, Traffic};
 
 /// A deployment that runs. Dropping it takes it down; [`Environment::down`] also tells whether that worked.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Environment {
     /// `mongo-java-server 1.47.0 (a stand-in for MongoDB)`.
     pub fn database_servers(&self) -> BTreeMap<String, String> {
         match &self.0 {
-            Kind::Local(environment) => environment.servers_in_words(),
+            Kind::Local(environment) => environment.database_servers(),
             Kind::Fake(_) => BTreeMap::new(),
         }
     }
@@ -153,17 +153,6 @@ pub struct LoadEngine(Engine);
 enum Engine {
     Local(LocalEngine),
     Fake(Box<FakeEngine>),
-}
-
-/// What the load program said.
-#[derive(Debug)]
-pub enum NextLine {
-    /// A line of its stdout, without the line break.
-    Line(String),
-    /// Nothing in the given time.
-    Quiet,
-    /// It has ended, and all its lines were given; an error when its status was not 0.
-    Ended(Result<(), LabError>),
 }
 
 impl LoadEngine {

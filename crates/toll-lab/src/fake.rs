@@ -10,10 +10,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::environment::NextLine;
 use crate::{
-    Component, ComponentSample, Deployment, Ending, HostSample, LabError, MemorySample, PodMetrics,
-    Proof, Reading, Rendered, Sample, Traffic,
+    Component, ComponentSample, Deployment, Ending, HostSample, LabError, MemorySample, NextLine,
+    PodMetrics, Proof, Reading, Rendered, Sample, Traffic,
 };
 
 /// One plan of a load as the script wants it.

@@ -1,5 +1,7 @@
 //! Deployments that unit tests share.
 
+pub(crate) mod graphs;
+
 use std::time::Duration;
 
 use crate::deployment::{

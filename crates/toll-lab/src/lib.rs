@@ -2,35 +2,67 @@
 //!
 //! A leaf: it knows nothing of studies, plans, statistics or of what the load engine's bytes mean. Nothing
 //! above this crate knows of namespaces, pids or cgroups; [`Lab`] and [`Environment`] are the seam.
+//!
+//! Each group of modules below uses those above it, and none below.
 #![deny(missing_docs)]
 
-mod data_plane;
+mod claim;
 mod deployment;
-mod environment;
-mod error;
-mod fake;
-#[cfg(test)]
-mod fixture;
-mod lab;
-mod local;
-pub mod parts;
-mod proof;
+mod evidence;
+mod http;
 mod sample;
+
+mod host;
+
+pub mod artifacts;
 mod sampler;
 
-pub use data_plane::ENTRY_NAME;
+mod error;
+mod options;
+mod output;
+
+mod topology;
+
+mod certificates;
+
+mod probe;
+
+mod envoy;
+mod proof;
+
+mod programs;
+
+mod planes;
+
+mod local;
+
+mod environment;
+mod fake;
+mod lab;
+
+#[cfg(test)]
+mod fixture;
+
+pub use certificates::ENTRY_NAME;
+pub use claim::{Asked, Claim, Direction, Proof, ServiceSpans, Spans, Traffic, Traversal};
 pub use deployment::{
     AgentKind, Airline, AirlineDatabase, AirlinePart, Ambient, BuiltIn, Compilers, DataPlane,
     DatabaseServer, Deployment, Egress, EgressGateway, External, JavaAgent, Late, Metrics, Mtls,
     Nginx, NodeProxy, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime,
     Service, SidecarProxy, Stall,
 };
-pub use environment::{Environment, LoadEngine, NextLine};
+pub use environment::{Environment, LoadEngine};
 pub use error::{DataPlaneFailure, LabError};
 pub use fake::{FakeCall, FakeLab, FakeLoadScript};
-pub use lab::{Lab, LocalOptions, MongoServer, Rendered};
-pub use local::{Ending, Holder, Isolation, LocalLab, Reason, clean, survey};
-pub use proof::{Asked, Claim, Direction, Proof, ServiceSpans, Spans, Traffic, Traversal};
+pub use host::error::HostError;
+pub use host::isolation::{Isolation, Reason, survey};
+pub use host::ports::Holder;
+pub use host::process::Ending;
+pub use lab::Lab;
+pub use local::{LocalLab, clean};
+pub use options::LocalOptions;
+pub use output::{NextLine, Rendered};
+pub use planes::needs;
 pub use sample::{
     Component, ComponentSample, HostSample, MemorySample, PodMetrics, Reading, Role, Sample,
 };

@@ -14,12 +14,11 @@ use crate::control::{Control, Inbox, Signal};
 use crate::merge::Parts;
 use crate::recorder::{INTERVAL_NS, Recorder, Taken};
 use crate::report::REPORT_VERSION;
-use crate::session::Session;
 use crate::setup::{Length, Setup};
 use crate::shard::Finished;
 use crate::steady::is_stable;
 use crate::{
-    Histogram, LoadError, LoadEvent, LoadPlan, LoadReport, Phase, Sample, SeriesPoint, TargetReport,
+    Histogram, LoadError, LoadEvent, LoadReport, Phase, Sample, SeriesPoint, TargetReport,
 };
 
 /// Between the agreement on an instant and the instant: time for every loop to hear of it, nanoseconds.
@@ -38,34 +37,6 @@ pub struct Listener<'a> {
     pub emit: &'a mut dyn FnMut(LoadEvent),
     /// Gets every single request of the measured phase, in batches, not in order.
     pub samples: Option<&'a mut TakeSamples<'a>>,
-}
-
-/// Runs a plan to its end and gives the report; `emit` gets the events before it, each without delay.
-///
-/// # Errors
-/// When the plan cannot be carried out or not one connection can be made. Failed requests are no error.
-pub fn run(plan: &LoadPlan, emit: &mut dyn FnMut(LoadEvent)) -> Result<LoadReport, LoadError> {
-    run_until(plan, &AtomicBool::new(false), emit)
-}
-
-/// As [`run`]; once `stop` is set, the load ends within a second and the report tells what was measured.
-///
-/// # Errors
-/// As [`run`]; [`LoadError::Stopped`] when nothing was measured yet.
-pub fn run_until(
-    plan: &LoadPlan,
-    stop: &AtomicBool,
-    emit: &mut dyn FnMut(LoadEvent),
-) -> Result<LoadReport, LoadError> {
-    run_with(plan, Listener { stop, emit, samples: None })
-}
-
-/// As [`run_until`], for a listener who may want every single request.
-///
-/// # Errors
-/// As [`run_until`].
-pub fn run_with(plan: &LoadPlan, listener: Listener<'_>) -> Result<LoadReport, LoadError> {
-    Session::new().run(plan, listener)
 }
 
 /// Follows the event loops through the phases.

@@ -41,7 +41,7 @@ mod steady;
 mod timer;
 mod transport;
 
-pub use engine::{Listener, TakeSamples, run, run_until, run_with};
+pub use engine::{Listener, TakeSamples};
 pub use error::LoadError;
 pub use plan::{
     Arrivals, Body, ConnectionPlan, Identity, Idle, Iteration, LoadModel, LoadPlan, Part, Profile,
@@ -52,4 +52,4 @@ pub use report::{
     Check, ErrorKind, Histogram, LoadEvent, LoadReport, Phase, PhaseReport, Sample, SeriesPoint,
     StageReport, Steps, TargetReport,
 };
-pub use session::Session;
+pub use session::{Session, run, run_until, run_with};

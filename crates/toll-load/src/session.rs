@@ -6,6 +6,7 @@
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
@@ -21,7 +22,7 @@ use crate::error::kernel;
 use crate::routes::Routes;
 use crate::setup::Setup;
 use crate::shard::{Finished, Shard};
-use crate::{LoadError, LoadPlan, LoadReport};
+use crate::{LoadError, LoadEvent, LoadPlan, LoadReport};
 
 /// Carries one plan after the other. Plans that go to the same origins, over the same connection plan and with as
 /// many connections, find the connections open that an earlier one has left. `{{counter}}` goes on from plan to plan.
@@ -186,4 +187,32 @@ fn own_file_table(call: &EventFd) {
             let _ = close(file);
         }
     }
+}
+
+/// Runs a plan to its end and gives the report; `emit` gets the events before it, each without delay.
+///
+/// # Errors
+/// When the plan cannot be carried out or not one connection can be made. Failed requests are no error.
+pub fn run(plan: &LoadPlan, emit: &mut dyn FnMut(LoadEvent)) -> Result<LoadReport, LoadError> {
+    run_until(plan, &AtomicBool::new(false), emit)
+}
+
+/// As [`run`]; once `stop` is set, the load ends within a second and the report tells what was measured.
+///
+/// # Errors
+/// As [`run`]; [`LoadError::Stopped`] when nothing was measured yet.
+pub fn run_until(
+    plan: &LoadPlan,
+    stop: &AtomicBool,
+    emit: &mut dyn FnMut(LoadEvent),
+) -> Result<LoadReport, LoadError> {
+    run_with(plan, Listener { stop, emit, samples: None })
+}
+
+/// As [`run_until`], for a listener who may want every single request.
+///
+/// # Errors
+/// As [`run_until`].
+pub fn run_with(plan: &LoadPlan, listener: Listener<'_>) -> Result<LoadReport, LoadError> {
+    Session::new().run(plan, listener)
 }

@@ -10,21 +10,11 @@ use std::str::FromStr;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use hyper::http::uri::Authority;
-use serde::de::{self, Deserialize as _, DeserializeOwned, Deserializer, IgnoredAny};
+use serde::de::{self, Deserialize as _, DeserializeOwned, Deserializer};
 
-use crate::airline;
 use crate::error::Error;
 use crate::planted::Planted;
 use crate::stall::Stall;
-
-/// Which of the program's roles is to be played.
-#[derive(Debug)]
-pub(crate) enum Role {
-    /// The built-in service.
-    BuiltIn(Config),
-    /// A part of the airline: its configuration has the key `airline`.
-    Airline(airline::Config),
-}
 
 /// What the built-in service is to play.
 #[derive(Debug, serde::Deserialize)]
@@ -92,41 +82,16 @@ pub(crate) struct Database {
     pub(crate) write: Option<String>,
 }
 
-/// The key that tells the airline's configuration from the built-in service's.
-#[derive(serde::Deserialize)]
-struct Telling {
-    airline: Option<IgnoredAny>,
-}
-
-impl Role {
-    /// Reads the file at `path`.
-    pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        let text = text_of(path)?;
-        match parse::<Telling>(path, &text)?.airline {
-            Some(_) => parse(path, &text).map(Self::Airline),
-            None => parse(path, &text).map(Self::BuiltIn),
-        }
-    }
-
-    /// Where to listen.
-    pub(crate) fn listen(&self) -> SocketAddr {
-        match self {
-            Self::BuiltIn(config) => config.listen,
-            Self::Airline(config) => config.listen,
-        }
-    }
-}
-
 /// Reads the JSON file at `path`.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     parse(path, &text_of(path)?)
 }
 
-fn text_of(path: &Path) -> Result<String, Error> {
+pub(crate) fn text_of(path: &Path) -> Result<String, Error> {
     fs::read_to_string(path).map_err(|source| Error::ConfigUnreadable { path: path.into(), source })
 }
 
-fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error> {
+pub(crate) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error> {
     serde_json::from_str(text).map_err(|source| Error::ConfigInvalid { path: path.into(), source })
 }
 

@@ -4,8 +4,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::airline::StoreError;
-
 /// What stopped the program.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -24,7 +22,7 @@ pub(crate) enum Error {
     #[error("cannot use {service}: {reason}")]
     NoStore { service: String, reason: String },
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(Box<dyn std::error::Error + Send + Sync>),
     #[error("cannot understand the targets on the first line: {0}")]
     TargetsInvalid(#[source] serde_json::Error),
     #[error("cannot read certificates or a key in {}: {source}", path.display())]

@@ -23,6 +23,7 @@ mod planted;
 mod probe;
 mod query;
 mod request;
+mod role;
 mod scrape;
 mod server;
 mod service;
@@ -40,8 +41,8 @@ use std::time::Duration;
 use clap::Parser as _;
 
 use crate::command_line::{AirlineCommand, Command, CommandLine, Probe, Query};
-use crate::config::Role;
 use crate::error::Error;
+use crate::role::Role;
 
 /// Runs the program with its arguments, the first being its own name, until it is told to end.
 ///

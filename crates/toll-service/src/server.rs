@@ -17,9 +17,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 
 use crate::airline::Airline;
-use crate::config::Role;
 use crate::error::Error;
 use crate::request::{Unread, WholeRequest, read_whole};
+use crate::role::Role;
 use crate::service::{Answer, Service, too_large};
 
 /// How long to wait when no connection can be accepted.

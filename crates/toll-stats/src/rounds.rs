@@ -41,11 +41,15 @@ impl Effect {
     }
 
     /// The change, as a share of the baseline, that so many `rounds` (two or more) find at `level` in 80 of 100
-    /// studies, as [`Effect::rounds_to_find`] has it: by the upper limit of the spread of these, where there are enough.
+    /// studies if rounds scatter as these do.
     pub fn detectable(&self, rounds: usize, level: Level) -> f64 {
-        let n = rounds.max(2) as f64;
-        let deviation = self.upper_deviation().unwrap_or(self.deviation());
-        (deviation * to_find(level, n) / n.sqrt()).exp_m1()
+        found_by(self.deviation(), rounds, level)
+    }
+
+    /// The same by the upper limit of the spread, as [`Effect::rounds_to_find`] has it: what a report says that it finds.
+    /// Absent below 4 degrees of freedom.
+    pub fn surely_detectable(&self, rounds: usize, level: Level) -> Option<f64> {
+        Some(found_by(self.upper_deviation()?, rounds, level))
     }
 
     fn further_rounds(&self, distance: f64, factor: impl Fn(f64) -> f64) -> Option<u32> {
@@ -66,6 +70,12 @@ impl Effect {
         let limit = ChiSquared::new(degrees).ok().filter(|_| degrees >= LEAST_DEGREES)?;
         Some(self.deviation() * (degrees / limit.inverse_cdf(1.0 - CONFIDENCE)).sqrt())
     }
+}
+
+/// The change that so many `rounds` of this deviation find in 80 of 100 studies.
+fn found_by(deviation: f64, rounds: usize, level: Level) -> f64 {
+    let n = rounds.max(2) as f64;
+    (deviation * to_find(level, n) / n.sqrt()).exp_m1()
 }
 
 /// Standard errors that an effect has to lie from zero to be found by `n` rounds.

@@ -43,7 +43,7 @@ study: slow
 app:
   entry: server
   services:
-    server: {port: 9000, work: {cpu: 0us}, stall: {every: 1200ms, for: 1100ms}}
+    server: {port: 9000, program: {built_in: {work: {cpu: 0us}, stall: {every: 1200ms, for: 1100ms}}}}
 variants:
   a: {}
   b: {}

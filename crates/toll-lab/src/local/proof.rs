@@ -1,42 +1,36 @@
 //! Opens and closes a proof of the path around the measured window, waits for spans that are on their way, and
 //! has what was seen judged.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::agents;
-use super::arrivals::Arrivals;
 use super::environment::LocalEnvironment;
-use crate::data_plane::agent::jar;
-use crate::data_plane::collector::{self, SpanWindow};
-use crate::data_plane::{
-    Outsider, Sight, Window, prove_agent, prove_ambient, prove_bare, prove_sidecars,
-};
+use super::observer::OpenProof;
+use super::setup::Setup;
 use crate::deployment::{DataPlane, JavaAgent};
+use crate::evidence::SpanWindow;
+use crate::planes;
+use crate::programs::collector::arrivals::Arrivals;
+use crate::programs::collector::{self, admin};
+use crate::proof::window::Window;
 use crate::{LabError, Proof, Traffic};
 
 /// How often the collector is asked for spans that are on their way.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What was seen before the window.
-#[derive(Debug)]
-pub(crate) struct OpenProof {
-    outsider: Outsider,
-    before: Sight,
-}
-
 impl LocalEnvironment {
     /// Sends all probes before it reads what is counted, so that none is in the window. Spans are not waited for:
     /// the collector keeps none that began before its own window.
     pub(crate) fn open_proof(&mut self) -> Result<(), LabError> {
-        let outsider = self.outsider()?;
-        let reports = self.reports()?;
-        let counts = self.counts()?;
-        self.proof = Some(OpenProof { outsider, before: self.sight(reports, counts)? });
+        let observer = self.observer();
+        let outsider = observer.outsider()?;
+        let reports = observer.reports()?;
+        let counts = observer.counts()?;
+        self.proof = Some(OpenProof { outsider, before: observer.snapshot(reports, counts)? });
         if let Some(socket) = self.collector_socket() {
-            collector::open_window(&socket)?;
+            admin::open_window(&socket)?;
         }
         Ok(())
     }
@@ -45,38 +39,35 @@ impl LocalEnvironment {
     pub(crate) fn close_proof(&mut self, traffic: Traffic) -> Result<Proof, LabError> {
         let open = self.proof.take().ok_or(LabError::ProofNotOpen)?;
         let spans = self.spans(&traffic)?;
-        let counts = self.counts()?;
-        let after = self.sight(self.reports()?, counts)?;
+        let observer = self.observer();
+        let counts = observer.counts()?;
+        let after = observer.snapshot(observer.reports()?, counts)?;
+        let Setup { deployment, topology, machine, .. } = &self.setup;
+        let issued = &self.credentials.external;
         let window = Window {
-            deployment: &self.deployment,
+            deployment,
             traffic: &traffic,
             before: &open.before,
             after: &after,
             spans: spans.as_ref(),
-            issued: (!self.issued.servers.is_empty()).then_some(&self.issued),
+            issued: (!issued.servers.is_empty()).then_some(issued),
         };
-        Ok(match &self.deployment.data_plane {
-            DataPlane::Bare => prove_bare(&window, &self.topology),
-            DataPlane::Agent(agent) => {
-                let jar = agents::resolved(jar(agent, self.options.opentelemetry.as_deref())?);
-                prove_agent(&window, &self.topology, &jar)
-            }
-            DataPlane::Ambient(ambient) => {
-                prove_ambient(&window, &self.topology, ambient, &open.outsider)
-            }
-            DataPlane::Sidecar { .. } => prove_sidecars(&window, &self.topology, &open.outsider),
-        })
+        planes::prove(&window, topology, &open.outsider, &machine.options.artifacts)
+    }
+
+    fn collector_socket(&self) -> Option<PathBuf> {
+        collector::admin_socket(&self.setup.deployment, &self.setup.folder)
     }
 
     /// What the collector got; with an agent, once all that is on its way has arrived.
     fn spans(&self, traffic: &Traffic) -> Result<Option<SpanWindow>, LabError> {
         let Some(socket) = self.collector_socket() else { return Ok(None) };
-        if let DataPlane::Agent(agent) = &self.deployment.data_plane {
+        if let DataPlane::Agent(agent) = &self.setup.deployment.data_plane {
             self.await_spans(agent, &socket, traffic)?;
         }
-        let window = collector::window(&socket)?;
+        let window = admin::window(&socket)?;
         // Runs to come that are discarded would fill its memory.
-        collector::close_window(&socket)?;
+        admin::close_window(&socket)?;
         Ok(Some(window))
     }
 
@@ -88,8 +79,8 @@ impl LocalEnvironment {
     ) -> Result<(), LabError> {
         let expected = traffic.spans().map(|spans| spans.values().sum());
         let mut arrivals = Arrivals::new(expected, agent.batch_delay(), Instant::now());
-        let look = || Ok(arrivals.are_over(collector::counts(socket)?, Instant::now()));
-        unless_interrupted(&self.options.interrupt, look)
+        let look = || Ok(arrivals.are_over(admin::counts(socket)?, Instant::now()));
+        unless_interrupted(&self.setup.machine.options.interrupt, look)
     }
 }
 

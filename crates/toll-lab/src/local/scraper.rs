@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::net::SocketAddrV4;
 use std::path::PathBuf;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::load::read_lines;
-use super::place::Place;
-use super::process::{Launcher, Process, log_to};
-use super::topology::Endpoint;
+use super::engine::read_lines;
+use crate::host::process::{Launcher, Process, log_to};
+use crate::host::spawn::SpawnContext;
+use crate::topology::Site;
 use crate::{LabError, PodMetrics, Reading, sampler};
 
 /// The longest wait for an answer; the program itself gives an endpoint one second.
@@ -37,6 +38,29 @@ pub(super) struct Scraper {
     owed: usize,
 }
 
+/// Where a pod tells of itself, and what is wanted of that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Endpoint {
+    pod: String,
+    address: SocketAddrV4,
+    path: String,
+    series: Vec<String>,
+}
+
+/// The endpoints of all pods that have one.
+pub(super) fn endpoints<'a>(sites: impl Iterator<Item = Site<'a>>) -> Vec<Endpoint> {
+    let endpoint = |site: Site<'_>| {
+        let metrics = site.service.metrics.as_ref()?;
+        Some(Endpoint {
+            pod: site.pod.pod.clone(),
+            address: SocketAddrV4::new(site.pod.ip, metrics.port),
+            path: metrics.path.clone(),
+            series: metrics.selected().into_iter().map(str::to_owned).collect(),
+        })
+    };
+    sites.filter_map(endpoint).collect()
+}
+
 /// The program's first line.
 #[derive(Debug, Serialize)]
 struct Targets<'a> {
@@ -51,7 +75,7 @@ impl Scraper {
     pub(super) fn start(
         launcher: &Launcher,
         service: &[OsString],
-        place: &Place,
+        context: &SpawnContext,
         endpoints: Vec<Endpoint>,
         log: PathBuf,
     ) -> Result<Self, LabError> {
@@ -64,7 +88,7 @@ impl Scraper {
         command.args(&service[1..]).arg("scrape");
         log_to(&mut command, &log)?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        place.apply(&mut command).map_err(failed)?;
+        context.apply(&mut command).map_err(failed)?;
         let mut child = launcher.spawn(command).map_err(failed)?;
         let mut stdin = child.stdin.take().expect("stdin is piped");
         let lines = read_lines(child.stdout.take().expect("stdout is piped"));

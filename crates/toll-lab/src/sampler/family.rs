@@ -12,7 +12,8 @@ use std::io;
 use nix::time::clock_getcpuclockid;
 use nix::unistd::Pid;
 
-use super::{format, nanoseconds};
+use super::clock::nanoseconds;
+use super::format;
 
 /// A process and its children.
 #[derive(Debug)]

@@ -3,20 +3,18 @@
 //! Counters, not gauges (METHOD.md rule 5): the difference of two samples is exact for the time between them.
 //! Where a counter is not there the reading says why; nothing is estimated.
 
+mod clock;
 mod family;
 mod format;
-mod hierarchy;
 mod host;
 mod source;
 
 use std::io;
-use std::time::Duration;
 
-use nix::time::{ClockId, clock_gettime};
-
+use crate::host::hierarchy::Hierarchies;
 use crate::{Component, ComponentSample, HostSample, Reading, Role, Sample};
 
-pub(crate) use hierarchy::Hierarchies;
+pub(crate) use clock::monotonic_ns;
 pub(crate) use source::Source;
 
 /// The components of one environment and their counters, in the order of the deployment.
@@ -132,14 +130,6 @@ impl Watched {
 /// The component that toll itself is.
 fn harness() -> Component {
     Component { role: Role::Harness, pod: "toll".into() }
-}
-
-pub(crate) fn monotonic_ns() -> u64 {
-    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, nanoseconds)
-}
-
-fn nanoseconds(time: nix::sys::time::TimeSpec) -> u64 {
-    u64::try_from(Duration::from(time).as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use nix::unistd::{Pid, SysconfVar, sysconf};
 
 use super::family::Family;
 use super::format;
-use super::hierarchy::Hierarchies;
+use crate::host::hierarchy::Hierarchies;
 use crate::{MemorySample, Reading};
 
 /// The counters of one component.
@@ -225,7 +225,7 @@ fn told(of_family: io::Result<u64>) -> Reading<u64> {
 
 fn clock_ns(clock: ClockId) -> Reading<u64> {
     match clock.now() {
-        Ok(time) => Reading::Value(super::nanoseconds(time)),
+        Ok(time) => Reading::Value(super::clock::nanoseconds(time)),
         Err(e) => Reading::Missing(format!("process clock: {}", e.desc())),
     }
 }

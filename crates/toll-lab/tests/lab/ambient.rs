@@ -13,7 +13,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
-use toll_lab::parts::{self, Fetch};
+use toll_lab::artifacts::{Artifact, Fetch};
 use toll_lab::{
     Ambient, DataPlane, Deployment, Environment, Isolation, Mtls, Nginx, NodeProxy, Program, Proof,
     Service, Traffic,
@@ -66,8 +66,8 @@ fn lab(isolation: Isolation, service: &Path, envoy: PathBuf, nginx: PathBuf) -> 
         let many = format!("for i in $(seq {REQUESTS}); do set -- \"$@\" --connect \"$at\"; done");
         let load = format!("read -r at; set --; {many}; {} probe \"$@\"", service.display());
         options.load = vec!["sh".into(), "-c".into(), load.into()];
-        options.envoy = Some(envoy);
-        options.nginx = Some(nginx);
+        options.artifacts.put(Artifact::Envoy, envoy);
+        options.artifacts.put(Artifact::Nginx, nginx);
     })
 }
 
@@ -75,8 +75,8 @@ fn lab(isolation: Isolation, service: &Path, envoy: PathBuf, nginx: PathBuf) -> 
 macro_rules! lab_at {
     ($level:expr) => {{
         let Some(service) = service_program() else { skip!("toll-service is not built") };
-        let Ok(envoy) = parts::envoy(Fetch::Forbidden) else { skip!("there is no Envoy") };
-        let Ok(nginx) = parts::nginx() else { skip!("there is no nginx") };
+        let Ok(envoy) = Artifact::Envoy.find(Fetch::Forbidden) else { skip!("there is no Envoy") };
+        let Ok(nginx) = Artifact::Nginx.find(Fetch::Forbidden) else { skip!("there is no nginx") };
         if !is_possible($level) {
             skip!("isolation level {} is not possible here", $level);
         }

@@ -11,10 +11,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::support::{
-    TestLab, Traces, carry_out, customer, free_ports, in_mesh, is_possible, postgres_programs,
-    script, servers_below, service_program, skip,
+    TestLab, Traces, carry_out, customer, free_ports, in_mesh, is_possible, postgres, script,
+    servers_below, service_program, skip,
 };
-use toll_lab::parts::{self, Fetch};
+use toll_lab::artifacts::{Artifact, Fetch};
 use toll_lab::{
     Deployment, Environment, Isolation, LabError, LocalOptions, Mtls, Program, Reading, Role,
     Runtime, Traffic,
@@ -33,16 +33,18 @@ fn lab(isolation: Isolation, service: &Path, [envoy, postgres]: [PathBuf; 2]) ->
         let load =
             format!("read -r at; i=0; while [ $i -lt {REQUESTS} ]; do {probe}; i=$((i + 1)); done");
         options.load = vec!["sh".into(), "-c".into(), load.into()];
-        options.envoy = Some(envoy);
-        options.postgres = Some(postgres);
+        options.artifacts.put(Artifact::Envoy, envoy);
+        options.artifacts.put(Artifact::Postgres, postgres);
     })
 }
 
 macro_rules! with_parts_at {
     ($level:expr) => {{
         let Some(service) = service_program() else { skip!("toll-service is not built") };
-        let Some(envoy) = parts::envoy(Fetch::Forbidden).ok() else { skip!("there is no Envoy") };
-        let Some(postgres) = postgres_programs() else { skip!("there is no PostgreSQL") };
+        let Some(envoy) = Artifact::Envoy.find(Fetch::Forbidden).ok() else {
+            skip!("there is no Envoy")
+        };
+        let Some(postgres) = postgres() else { skip!("there is no PostgreSQL") };
         if !is_possible($level) {
             skip!("isolation level {} is not possible here", $level);
         }
@@ -238,8 +240,8 @@ fn refusal(lab: &TestLab, deployment: &Deployment) -> LabError {
 fn a_part_that_a_deployment_needs_is_asked_for_before_anything_starts() {
     let without = |change: fn(&mut LocalOptions)| {
         TestLab::with(Isolation::Loopback, Path::new("/no/service"), |options| {
-            options.envoy = Some("/no/envoy".into());
-            options.postgres = Some("/no/postgres".into());
+            options.artifacts.put(Artifact::Envoy, "/no/envoy");
+            options.artifacts.put(Artifact::Postgres, "/no/postgres");
             change(options);
         })
     };
@@ -247,10 +249,10 @@ fn a_part_that_a_deployment_needs_is_asked_for_before_anything_starts() {
     let Program::BuiltIn(customer) = &mut spring.services[1].program else { unreachable!() };
     customer.runtime = Runtime::Spring;
     let refusals = [
-        refusal(&without(|options| options.envoy = None), &bare()),
-        refusal(&without(|options| options.postgres = None), &bare()),
+        refusal(&without(|options| options.artifacts.remove(Artifact::Envoy)), &bare()),
+        refusal(&without(|options| options.artifacts.remove(Artifact::Postgres)), &bare()),
         refusal(&without(|_| ()), &spring),
-        refusal(&without(|options| options.java = Some("/no/java".into())), &spring),
+        refusal(&without(|options| options.artifacts.put(Artifact::Java, "/no/java")), &spring),
     ];
     let words = refusals.map(|error| (error.to_string(), error.help().unwrap()));
     assert!(words.iter().all(|(_, help)| help.contains("`toll doctor")));
@@ -268,8 +270,8 @@ fn a_part_that_a_deployment_needs_is_asked_for_before_anything_starts() {
 #[test]
 fn replicas_on_one_network_are_refused_with_advice() {
     let lab = TestLab::with(Isolation::Loopback, Path::new("/no/service"), |options| {
-        options.envoy = Some("/no/envoy".into());
-        options.postgres = Some("/no/postgres".into());
+        options.artifacts.put(Artifact::Envoy, "/no/envoy");
+        options.artifacts.put(Artifact::Postgres, "/no/postgres");
     });
     let mut deployment = bare();
     deployment.services[2].replicas = 3;

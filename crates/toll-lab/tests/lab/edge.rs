@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use toll_lab::parts::{self, Fetch};
+use toll_lab::artifacts::{Artifact, Fetch, Lacking};
 use toll_lab::{
     DataPlane, Deployment, ENTRY_NAME, Environment, Isolation, LabError, Mtls, Nginx, Program,
     Service, Traffic,
@@ -51,14 +51,18 @@ struct Programs {
 
 impl Programs {
     fn found() -> Option<Self> {
-        let envoy = parts::envoy(Fetch::Forbidden).ok()?.path;
-        Some(Self { service: service_program()?, envoy, nginx: parts::nginx().ok()?.path })
+        let envoy = Artifact::Envoy.find(Fetch::Forbidden).ok()?.path;
+        Some(Self {
+            service: service_program()?,
+            envoy,
+            nginx: Artifact::Nginx.find(Fetch::Forbidden).ok()?.path,
+        })
     }
 
     fn lab(&self, isolation: Isolation) -> TestLab {
         TestLab::with(isolation, &self.service, |options| {
-            options.envoy = Some(self.envoy.clone());
-            options.nginx = Some(self.nginx.clone());
+            options.artifacts.put(Artifact::Envoy, self.envoy.clone());
+            options.artifacts.put(Artifact::Nginx, self.nginx.clone());
         })
     }
 }
@@ -203,9 +207,9 @@ fn only_the_authority_of_this_run_vouches_for_its_entry_and_only_by_its_name() {
 #[test]
 fn a_lab_without_nginx_says_so_before_anything_starts() {
     let lab = TestLab::with(Isolation::Loopback, Path::new("true"), |options| {
-        options.envoy = Some("envoy".into());
+        options.artifacts.put(Artifact::Envoy, "envoy");
     });
     let error = lab.lab.up(&behind_tls([8443, 8080], 1), &lab.logs()).unwrap_err();
-    assert!(matches!(error, LabError::NginxMissing), "{error}");
+    assert!(matches!(error, LabError::Lacking(Lacking(Artifact::Nginx))), "{error}");
     assert!(error.help().unwrap().contains("apt-get install nginx-light"));
 }

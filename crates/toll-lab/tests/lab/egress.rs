@@ -8,14 +8,14 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::support::{
-    TestLab, Traces, carry_out, free_ports, is_possible, pid_by_argument, postgres_programs,
-    servers_below, service, service_program, skip,
+    TestLab, Traces, carry_out, free_ports, is_possible, pid_by_argument, postgres, servers_below,
+    service, service_program, skip,
 };
-use toll_lab::parts::{self, Fetch};
+use toll_lab::artifacts::{Artifact, Fetch};
 use toll_lab::{
     Airline, AirlineDatabase, AirlinePart, Asked, DataPlane, DatabaseServer, Deployment, Egress,
-    EgressGateway, Environment, External, Isolation, LabError, MongoServer, Mtls, Program, Proof,
-    Reading, Role, Service, SidecarProxy, Traffic,
+    EgressGateway, Environment, External, Isolation, LabError, Mtls, Program, Proof, Reading, Role,
+    Service, SidecarProxy, Traffic,
 };
 
 /// What the load asks for, in turn: method, path and body.
@@ -53,21 +53,23 @@ fn stand_in() -> Option<PathBuf> {
 macro_rules! lab_at {
     ($level:expr, $lifetime:expr) => {{
         let Some(service) = service_program() else { skip!("toll-service is not built") };
-        let Ok(envoy) = parts::envoy(Fetch::Forbidden) else { skip!("there is no Envoy") };
-        let Ok(nginx) = parts::nginx() else { skip!("there is no nginx") };
-        let Ok(java) = parts::java() else { skip!("there is no Java runtime") };
-        let Some(postgres) = postgres_programs() else { skip!("there is no PostgreSQL") };
+        let Ok(envoy) = Artifact::Envoy.find(Fetch::Forbidden) else { skip!("there is no Envoy") };
+        let Ok(nginx) = Artifact::Nginx.find(Fetch::Forbidden) else { skip!("there is no nginx") };
+        let Ok(java) = Artifact::Java.find(Fetch::Forbidden) else {
+            skip!("there is no Java runtime")
+        };
+        let Some(postgres) = postgres() else { skip!("there is no PostgreSQL") };
         let Some(mongo) = stand_in() else { skip!("the stand-in for MongoDB is not built") };
         if !is_possible($level) {
             skip!("isolation level {} is not possible here", $level);
         }
         TestLab::with($level, &service, |options| {
             options.load = ["bash", "-c", LOAD].map(Into::into).to_vec();
-            options.envoy = Some(envoy.path);
-            options.nginx = Some(nginx.path);
-            options.java = Some(java.path);
-            options.postgres = Some(postgres);
-            options.mongo = Some(MongoServer::StandIn(mongo));
+            options.artifacts.put(Artifact::Envoy, envoy.path);
+            options.artifacts.put(Artifact::Nginx, nginx.path);
+            options.artifacts.put(Artifact::Java, java.path);
+            options.artifacts.put(Artifact::Postgres, postgres);
+            options.artifacts.put(Artifact::MongoStandIn, mongo);
             options.certificate_lifetime = $lifetime;
         })
     }};
@@ -307,20 +309,20 @@ fn a_name_that_the_gateway_does_not_let_out_leads_nowhere_and_that_is_said() {
 fn what_an_airline_needs_is_asked_for_before_anything_starts() {
     let refusal = |change: fn(&mut toll_lab::LocalOptions), server| {
         let lab = TestLab::with(Isolation::Loopback, Path::new("/no/service"), |options| {
-            options.envoy = Some("/no/envoy".into());
-            options.nginx = Some("/no/nginx".into());
-            options.java = Some("/no/java".into());
-            options.mongo = Some(MongoServer::StandIn("/no/jar".into()));
+            options.artifacts.put(Artifact::Envoy, "/no/envoy");
+            options.artifacts.put(Artifact::Nginx, "/no/nginx");
+            options.artifacts.put(Artifact::Java, "/no/java");
+            options.artifacts.put(Artifact::MongoStandIn, "/no/jar");
             change(options);
         });
         lab.lab.up(&airline(server, gateway(true, true)), &lab.logs()).unwrap_err()
     };
     let (mongo, postgres) = (DatabaseServer::MongoDb, DatabaseServer::Postgres);
     let refusals: [LabError; 5] = [
-        refusal(|options| options.envoy = None, mongo),
-        refusal(|options| options.nginx = None, mongo),
-        refusal(|options| options.mongo = None, mongo),
-        refusal(|options| options.java = None, mongo),
+        refusal(|options| options.artifacts.remove(Artifact::Envoy), mongo),
+        refusal(|options| options.artifacts.remove(Artifact::Nginx), mongo),
+        refusal(|options| options.artifacts.remove(Artifact::MongoStandIn), mongo),
+        refusal(|options| options.artifacts.remove(Artifact::Java), mongo),
         refusal(|_| (), postgres),
     ];
     assert!(refusals.iter().all(|error| error.help().is_some()));
@@ -345,7 +347,7 @@ fn a_postgres_that_speaks_no_tls_from_the_first_byte_on_is_refused_with_advice()
         std::fs::write(&old, format!("#!/bin/sh\necho '{told}'\n")).unwrap();
         let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&old, executable).unwrap();
-        options.postgres = Some(programs);
+        options.artifacts.put(Artifact::Postgres, old);
     });
     let deployment = airline(DatabaseServer::Postgres, DataPlane::Bare);
     let error = lab.lab.up(&deployment, &lab.logs()).unwrap_err();
@@ -364,7 +366,7 @@ fn a_fake_mongod_is_started_with_tls_on_a_fresh_folder_and_named_when_it_ends() 
         std::fs::write(&mongod, script).unwrap();
         let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&mongod, executable).unwrap();
-        options.mongo = Some(MongoServer::Mongod(mongod));
+        options.artifacts.put(Artifact::Mongod, mongod);
     });
     let deployment = airline(DatabaseServer::MongoDb, DataPlane::Bare);
     let facts = lab.lab.facts_of(&deployment).unwrap();

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    Traces, is_possible, open_folder, postgres_programs, service_program, skip, target_folder,
+    Traces, is_possible, open_folder, postgres, service_program, skip, target_folder,
 };
 use toll_lab::Isolation;
 
@@ -79,7 +79,7 @@ fn cgroups_of(owner: u32) -> Vec<PathBuf> {
 /// Without a database, and with one where there is PostgreSQL.
 fn nothing_outlives_its_owner(isolation: Isolation) {
     nothing_is_left_by(isolation, None);
-    match postgres_programs() {
+    match postgres() {
         Some(postgres) => nothing_is_left_by(isolation, Some(&postgres)),
         None => skip!("there is no PostgreSQL"),
     }

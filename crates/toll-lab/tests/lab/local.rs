@@ -4,7 +4,6 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::{
@@ -325,24 +324,10 @@ fn a_level_that_is_forced_and_not_possible_is_an_error_with_advice() {
     if is_possible(Isolation::Pods) {
         skip!("pods are possible here");
     }
+    let program = || vec!["true".into()];
     let options = toll_lab::LocalOptions {
-        certificate_lifetime: toll_lab::LocalOptions::CERTIFICATE_LIFETIME,
-        mongo: None,
         isolation: Some(Isolation::Pods),
-        service: vec!["true".into()],
-        load: vec!["true".into()],
-        envoy: None,
-        postgres: None,
-        nginx: None,
-        java: None,
-        spring: None,
-        petclinic_gateway: None,
-        petclinic_vets: None,
-        opentelemetry: None,
-        collector: vec![],
-        realtime: false,
-        work_dir: std::env::temp_dir(),
-        interrupt: Arc::default(),
+        ..toll_lab::LocalOptions::new(program(), program(), std::env::temp_dir())
     };
     let error = toll_lab::Lab::local(options).unwrap_err();
     assert!(error.to_string().starts_with("isolation level `pods` is not possible here"));
@@ -365,24 +350,12 @@ fn an_environment_that_is_dropped_is_taken_down() {
 fn real_time_scheduling_is_used_or_refused_with_advice() {
     let Some(service) = service_program() else { skip!("toll-service is not built") };
     let folder = tempfile::tempdir().unwrap();
+    let load = ["cat", "/proc/self/stat"].map(Into::into).to_vec();
+    let work_dir = folder.path().join("lab");
     let options = toll_lab::LocalOptions {
-        certificate_lifetime: toll_lab::LocalOptions::CERTIFICATE_LIFETIME,
-        mongo: None,
         isolation: Some(Isolation::Loopback),
-        service: vec![service.into()],
-        load: vec!["cat".into(), "/proc/self/stat".into()],
-        envoy: None,
-        postgres: None,
-        nginx: None,
-        java: None,
-        spring: None,
-        petclinic_gateway: None,
-        petclinic_vets: None,
-        opentelemetry: None,
-        collector: vec![],
         realtime: true,
-        work_dir: folder.path().join("lab"),
-        interrupt: Arc::default(),
+        ..toll_lab::LocalOptions::new(vec![service.into()], load, work_dir)
     };
     let lab = match toll_lab::Lab::local(options) {
         Ok(lab) => lab,

@@ -9,14 +9,14 @@ use crate::support::{
     TestLab, are_proven_side_by_side, carry_out, chain, free_ports, in_mesh, in_network_of,
     is_possible, pid_by_argument, service_program, skip,
 };
-use toll_lab::parts::{self, Fetch};
+use toll_lab::artifacts::{Artifact, Fetch};
 use toll_lab::{Deployment, Environment, Isolation, Mtls, Proof, Reading, Role, Traffic};
 
 /// Requests of one proof.
 const REQUESTS: u64 = 20;
 
 fn envoy() -> Option<PathBuf> {
-    parts::envoy(Fetch::Forbidden).ok().map(|part| part.path)
+    Artifact::Envoy.find(Fetch::Forbidden).ok().map(|part| part.path)
 }
 
 /// A lab whose load sends [`REQUESTS`] to the address in its plan, each over a new connection.
@@ -26,7 +26,7 @@ fn lab(isolation: Isolation, service: &Path, envoy: PathBuf) -> TestLab {
         let load =
             format!("read -r at; i=0; while [ $i -lt {REQUESTS} ]; do {probe}; i=$((i + 1)); done");
         options.load = vec!["sh".into(), "-c".into(), load.into()];
-        options.envoy = Some(envoy);
+        options.artifacts.put(Artifact::Envoy, envoy);
     })
 }
 
@@ -103,7 +103,8 @@ the_path_is_proven! {
 fn two_meshes_on_loopback_are_proven_side_by_side() {
     let Some(service) = service_program() else { skip!("toll-service is not built") };
     let Some(envoy) = envoy() else { skip!("there is no Envoy") };
-    let lab = TestLab::asking(Isolation::Loopback, &service, |o| o.envoy = Some(envoy));
+    let lab =
+        TestLab::asking(Isolation::Loopback, &service, |o| o.artifacts.put(Artifact::Envoy, envoy));
     are_proven_side_by_side(&lab, &mesh(Mtls::Strict));
 }
 

@@ -13,7 +13,7 @@ use crate::support::{
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use toll_lab::parts::{self, Fetch};
+use toll_lab::artifacts::{Artifact, Fetch};
 use toll_lab::{
     Deployment, Environment, Isolation, Metrics, Mtls, PodMetrics, Reading, Sample, Traffic,
 };
@@ -197,11 +197,13 @@ fn a_scraper_that_was_killed_costs_its_readings_and_nothing_else() {
 #[test]
 fn an_endpoint_behind_a_strict_sidecar_is_read_at_its_own_port_and_is_no_request_of_the_path() {
     let Some(service) = service_program() else { skip!("toll-service is not built") };
-    let Ok(envoy) = parts::envoy(Fetch::Forbidden) else { skip!("there is no Envoy") };
+    let Ok(envoy) = Artifact::Envoy.find(Fetch::Forbidden) else { skip!("there is no Envoy") };
     if !is_possible(Isolation::Pods) {
         skip!("isolation level {} is not possible here", Isolation::Pods);
     }
-    let lab = TestLab::with(Isolation::Pods, &service, |options| options.envoy = Some(envoy.path));
+    let lab = TestLab::with(Isolation::Pods, &service, |options| {
+        options.artifacts.put(Artifact::Envoy, envoy.path)
+    });
     let mesh = in_mesh(chain([9000, 9999], NO_WORK), Mtls::Strict);
     let mut environment = lab.up(&with_metrics(mesh, 1, 9080));
     let server = pid_by_argument(&lab.folder.path().join("lab"), "server.service.json");
@@ -222,12 +224,13 @@ fn an_endpoint_behind_a_strict_sidecar_is_read_at_its_own_port_and_is_no_request
 #[test]
 fn an_endpoint_on_the_services_own_port_is_refused_by_a_strict_sidecar() {
     let Some(service) = service_program() else { skip!("toll-service is not built") };
-    let Ok(envoy) = parts::envoy(Fetch::Forbidden) else { skip!("there is no Envoy") };
+    let Ok(envoy) = Artifact::Envoy.find(Fetch::Forbidden) else { skip!("there is no Envoy") };
     if !is_possible(Isolation::Rootless) {
         skip!("isolation level {} is not possible here", Isolation::Rootless);
     }
-    let lab =
-        TestLab::with(Isolation::Rootless, &service, |options| options.envoy = Some(envoy.path));
+    let lab = TestLab::with(Isolation::Rootless, &service, |options| {
+        options.artifacts.put(Artifact::Envoy, envoy.path)
+    });
     let mesh = in_mesh(chain([9000, 9999], NO_WORK), Mtls::Strict);
     let mut environment = lab.up(&with_metrics(mesh, 1, 9999));
     let why = told(&environment.sample()).unwrap_err();

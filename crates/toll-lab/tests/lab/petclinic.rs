@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::support::{
     TestLab, carry_out, free_ports, is_possible, service_program, skip, target_folder,
 };
-use toll_lab::parts::{self, Fetch};
+use toll_lab::artifacts::{Artifact, Fetch, Lacking};
 use toll_lab::{
     AgentKind, Compilers, DataPlane, Deployment, Environment, Isolation, JavaAgent, Lab, LabError,
     LocalOptions, Metrics, Petclinic, PetclinicPart, Program, Reading, Role, Service,
@@ -27,13 +27,16 @@ cat <&3"#;
 /// Spans leave the agent half a second after a request; on a busy machine they take longer.
 const LONGEST_DELIVERY: Duration = Duration::from_secs(30);
 
+/// What a JVM of the Petclinic needs.
+const JVM_ARTIFACTS: [Artifact; 4] =
+    [Artifact::Java, Artifact::PetclinicGateway, Artifact::PetclinicVets, Artifact::OpenTelemetry];
+
 /// All that a JVM of the Petclinic needs, put into the options; or why it cannot be had here.
 fn with_parts(options: &mut LocalOptions) -> Result<(), String> {
-    let why = |e: parts::PartError| e.to_string();
-    options.java = Some(parts::java().map_err(why)?.path);
-    options.petclinic_gateway = Some(parts::petclinic_gateway().map_err(why)?.path);
-    options.petclinic_vets = Some(parts::petclinic_vets().map_err(why)?.path);
-    options.opentelemetry = Some(parts::opentelemetry(Fetch::Forbidden).map_err(why)?.path);
+    for artifact in JVM_ARTIFACTS {
+        let found = artifact.find(Fetch::Forbidden).map_err(|e| e.to_string())?;
+        options.artifacts.put(artifact, found.path);
+    }
     let collector = collector_program().ok_or("toll-collector is not built")?;
     options.collector = vec![collector.into()];
     options.load = vec!["bash".into(), "-c".into(), REQUEST.into()];
@@ -231,14 +234,12 @@ fn without_namespaces_the_agent_reaches_the_collector() {
 }
 
 /// Why `deployment` does not come up in a lab that lacks something; nothing is started.
-fn refusal(deployment: &Deployment, change: impl FnOnce(&mut LocalOptions)) -> LabError {
+fn refusal(deployment: &Deployment, lacking: Option<Artifact>) -> LabError {
     let lab = TestLab::with(Isolation::Loopback, Path::new("unused"), |options| {
-        let there = || Some(PathBuf::from("/nowhere/there.jar"));
-        options.java = there();
-        options.petclinic_gateway = there();
-        options.petclinic_vets = there();
-        options.opentelemetry = there();
-        change(options);
+        for artifact in JVM_ARTIFACTS {
+            options.artifacts.put(artifact, "/nowhere/there.jar");
+        }
+        lacking.into_iter().for_each(|artifact| options.artifacts.remove(artifact));
     });
     lab.lab.up(deployment, &lab.logs()).unwrap_err()
 }
@@ -246,13 +247,13 @@ fn refusal(deployment: &Deployment, change: impl FnOnce(&mut LocalOptions)) -> L
 #[test]
 fn a_part_that_is_missing_is_named_with_advice_before_anything_starts() {
     let agent = traced(petclinic(free_ports()));
-    let vets = refusal(&agent, |options| options.petclinic_vets = None);
+    let vets = refusal(&agent, Some(Artifact::PetclinicVets));
     assert_eq!(vets.to_string(), "the Petclinic's vets has not been built");
     assert!(vets.help().unwrap().contains("toll doctor"));
-    let java = refusal(&agent, |options| options.java = None);
-    assert!(matches!(java, LabError::JavaMissing), "{java}");
-    let jar = refusal(&agent, |options| options.opentelemetry = None);
-    assert!(matches!(jar, LabError::AgentMissing), "{jar}");
+    let java = refusal(&agent, Some(Artifact::Java));
+    assert!(matches!(java, LabError::Lacking(Lacking(Artifact::Java))), "{java}");
+    let jar = refusal(&agent, Some(Artifact::OpenTelemetry));
+    assert!(matches!(jar, LabError::Lacking(Lacking(Artifact::OpenTelemetry))), "{jar}");
     assert!(jar.help().unwrap().contains("toll doctor --fetch"));
 }
 
@@ -263,7 +264,7 @@ fn a_metrics_port_of_the_users_own_that_is_taken_is_named_before_anything_starts
     let [gateway, gateway_metrics, vets, _, collector] = free_ports();
     let mut deployment = petclinic([gateway, gateway_metrics, vets, port, collector]);
     deployment.services[1].program = Program::Command(vec!["./vets".to_owned()]);
-    let error = refusal(&deployment, |_| ());
+    let error = refusal(&deployment, None);
     assert!(
         matches!(&error, LabError::PortInUse { port: p, service, .. } if *p == port && service == "vets"),
         "{error}"

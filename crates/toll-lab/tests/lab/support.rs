@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns};
 use tempfile::TempDir;
-use toll_lab::parts::{self, Fetch};
+use toll_lab::artifacts::{Artifact, Fetch};
 use toll_lab::{
     BuiltIn, DataPlane, Deployment, Egress, Environment, Isolation, Lab, LoadEngine, LocalOptions,
     Mtls, NextLine, Planted, Postgres, Program, Queries, Runtime, Service, SidecarProxy, Traffic,
@@ -33,10 +33,9 @@ pub fn service_program() -> Option<PathBuf> {
     program.is_file().then_some(program)
 }
 
-/// The folder of PostgreSQL's programs.
-pub fn postgres_programs() -> Option<PathBuf> {
-    let server = parts::postgres(Fetch::Forbidden).ok()?.path;
-    server.parent().map(Path::to_owned)
+/// PostgreSQL's server.
+pub fn postgres() -> Option<PathBuf> {
+    Some(Artifact::Postgres.find(Fetch::Forbidden).ok()?.path)
 }
 
 /// The folder of this profile's programs: tests are one below it.
@@ -70,25 +69,10 @@ impl TestLab {
         change: impl FnOnce(&mut LocalOptions),
     ) -> Self {
         let folder = open_folder();
-        let mut options = LocalOptions {
-            certificate_lifetime: LocalOptions::CERTIFICATE_LIFETIME,
-            mongo: None,
-            isolation: Some(isolation),
-            service: vec![service.into()],
-            load: ["head", "-n", "1"].map(OsString::from).to_vec(),
-            envoy: None,
-            postgres: None,
-            nginx: None,
-            java: None,
-            spring: None,
-            petclinic_gateway: None,
-            petclinic_vets: None,
-            opentelemetry: None,
-            collector: vec![],
-            realtime: false,
-            work_dir: folder.path().join("lab"),
-            interrupt: Arc::default(),
-        };
+        let load = ["head", "-n", "1"].map(OsString::from).to_vec();
+        let work_dir = folder.path().join("lab");
+        let mut options = LocalOptions::new(vec![service.into()], load, work_dir);
+        options.isolation = Some(isolation);
         change(&mut options);
         let interrupt = Arc::clone(&options.interrupt);
         Self { lab: Lab::local(options).unwrap(), folder, interrupt }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use toll_lab::parts::{self, Fetch};
+use toll_lab::artifacts::{Artifact, Artifacts, Fetch};
 use toll_lab::{
     AgentKind, Asked, Compilers, DataPlane, Deployment, Environment, Isolation, JavaAgent,
     Petclinic, PetclinicPart, Program, Proof, Service, Traffic,
@@ -70,13 +70,16 @@ fn proofs(isolation: Isolation, data_plane: DataPlane) -> Result<[Proof; 2], Str
     }
     let service = service_program().ok_or("toll-service is not built")?;
     let collector = collector_program().ok_or("toll-collector is not built")?;
-    let part = |found: Result<parts::Part, parts::PartError>| {
-        found.map(|part| Some(part.path)).map_err(|e| e.to_string())
-    };
-    let java = part(parts::java())?;
-    let petclinic_gateway = part(parts::petclinic_gateway())?;
-    let petclinic_vets = part(parts::petclinic_vets())?;
-    let opentelemetry = part(parts::opentelemetry(Fetch::Forbidden))?;
+    let mut artifacts = Artifacts::default();
+    for artifact in [
+        Artifact::Java,
+        Artifact::PetclinicGateway,
+        Artifact::PetclinicVets,
+        Artifact::OpenTelemetry,
+    ] {
+        let found = artifact.find(Fetch::Forbidden).map_err(|e| e.to_string())?;
+        artifacts.put(artifact, found.path);
+    }
     let lab = TestLab::with(isolation, &service, |options| {
         let program = service.display();
         let ask = format!(
@@ -85,8 +88,7 @@ fn proofs(isolation: Isolation, data_plane: DataPlane) -> Result<[Proof; 2], Str
         let load = format!("read -r at; for i in $(seq {REQUESTS}); do {ask}; done");
         options.load = vec!["sh".into(), "-c".into(), load.into()];
         options.collector = vec![collector.into()];
-        (options.java, options.opentelemetry) = (java, opentelemetry);
-        (options.petclinic_gateway, options.petclinic_vets) = (petclinic_gateway, petclinic_vets);
+        options.artifacts = artifacts;
     });
     let mut environment = lab.up(&petclinic(data_plane));
     let authority = environment.entry_url();

@@ -7,6 +7,7 @@
 mod choice;
 mod http1;
 mod http2;
+mod nearest;
 mod parts;
 mod random;
 mod rows;

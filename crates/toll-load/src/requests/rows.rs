@@ -3,7 +3,7 @@
 
 use crate::{LoadError, Rows};
 
-use super::template::nearest;
+use super::nearest::nearest;
 
 /// Where a placeholder stands, which decides what may take its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

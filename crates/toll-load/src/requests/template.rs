@@ -4,6 +4,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::LoadError;
 
+use super::nearest::nearest;
 use super::random;
 use super::rows::{Cells, Columns, Place};
 
@@ -155,16 +156,6 @@ fn unknown(name: &str, columns: &Columns) -> LoadError {
     let cells = columns.names().iter().map(|column| format!("csv.{column}"));
     let all = ["counter", "random"].into_iter().map(String::from).chain(cells);
     LoadError::UnknownPlaceholder { placeholder: name.into(), nearest: nearest(name, all) }
-}
-
-/// The choice that was most likely meant: at most half of its letters differ.
-pub(super) fn nearest(written: &str, choices: impl IntoIterator<Item = String>) -> Option<String> {
-    choices
-        .into_iter()
-        .map(|choice| (strsim::damerau_levenshtein(written, &choice), choice))
-        .filter(|(distance, choice)| distance * 2 <= choice.len().max(written.len()))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, choice)| choice)
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use std::rc::Rc;
 use toll_lab::{Component, ComponentSample, Reading, Sample};
 
 use super::owners::{Owner, Snapshot, Use, value};
-use super::tally::Tally;
 
 /// Nanoseconds by owner; `None` for one whose counter could not be read.
 pub type ByOwner = Vec<(Rc<Owner>, Option<f64>)>;
@@ -82,53 +81,9 @@ pub fn owned_and_others(begin: &Sample, end: &Sample) -> Option<[f64; 2]> {
     Some([owned, end.host.busy_ns.saturating_sub(begin.host.busy_ns) as f64 - owned])
 }
 
-/// An owner with what it held over time: nanoseconds on the samples' clock, bytes.
-pub type Held = (Rc<Owner>, Vec<(u64, f64)>);
-
-/// Anonymous memory by owner.
-pub fn memory_series(tally: &Tally<'_>) -> Vec<Held> {
-    let mut series: Vec<Held> = Vec::new();
-    for snapshot in tally.snapshots() {
-        for Use { owner, anonymous, .. } in &snapshot.uses {
-            let Some(bytes) = anonymous else { continue };
-            let point = (snapshot.at_ns, *bytes as f64);
-            match series.iter_mut().find(|(known, _)| known == owner) {
-                Some((_, points)) => points.push(point),
-                None => series.push((Rc::clone(owner), vec![point])),
-            }
-        }
-    }
-    series
-}
-
-/// Mean anonymous memory of the measured system, bytes.
-pub fn mean_memory(tally: &Tally<'_>) -> Option<f64> {
-    mean(tally.snapshots().filter_map(|snapshot| memory_of(snapshot, Owner::is_measured)))
-}
-
 /// Anonymous memory of the owners that `wanted` picks, bytes; `None` when one is unknown or there is none.
 pub fn memory_of(snapshot: &Snapshot, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
     let mut picked = snapshot.uses.iter().filter(|of| wanted(&of.owner)).peekable();
     picked.peek()?;
     picked.map(|of| of.anonymous.map(|bytes| bytes as f64)).sum()
-}
-
-/// Mean memory charged to the owners that `wanted` picks, page cache included, bytes.
-pub fn mean_charged(tally: &Tally<'_>, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
-    let sum = |snapshot: &Snapshot| -> Option<f64> {
-        let picked = snapshot.uses.iter().filter(|of| wanted(&of.owner));
-        picked.map(|of| of.current.map(|bytes| bytes as f64)).sum()
-    };
-    mean(tally.snapshots().filter_map(sum))
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
-    (count > 0).then(|| sum / f64::from(count))
-}
-
-/// Whether the pod is an owner: there, and not one of many that are one.
-pub fn has_pod(tally: &Tally<'_>, pod: &str) -> bool {
-    let first = tally.snapshots().next();
-    first.is_some_and(|snapshot| snapshot.uses.iter().any(|of| of.owner.pods.is(pod)))
 }

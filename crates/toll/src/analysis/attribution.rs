@@ -5,8 +5,7 @@
 
 use super::effects::{self, Paired};
 use super::findings::{AttributedCost, Attribution, Estimate, Owner, Payer, Role};
-use super::summary::Arms;
-use super::tally::Tally;
+use super::tally::{Arms, Tally};
 
 /// One per variant but the baseline, which is the first of `arms`, when both have tallies in one round. Of the
 /// baseline it is the mean of its arms.

@@ -6,8 +6,9 @@ use toll_load::Histogram;
 use toll_stats::Figures;
 
 use super::LEVEL;
-use super::accounts;
+use super::estimates::{estimate, single};
 use super::findings::{Effect, Estimate, Measured, Metric, Owner, Scatter, View};
+use super::memory;
 use super::merged::{self, Merged};
 use super::tally::Tally;
 use super::verdicts::Judged;
@@ -55,7 +56,7 @@ pub fn observe(tally: &Tally<'_>, metric: Metric) -> Option<f64> {
         Metric::CpuPerRequest => cpu_per_request(tally, Owner::is_measured),
         Metric::ApplicationCpuPerRequest => cpu_per_request(tally, Owner::is_application),
         Metric::MeshCpuPerRequest => mesh_cpu_per_request(tally),
-        Metric::Memory => accounts::mean_memory(tally),
+        Metric::Memory => memory::mean_memory(tally),
     }
 }
 
@@ -124,16 +125,6 @@ pub fn mean_of(values: &[f64]) -> Option<Estimate> {
         return Some(single(*value));
     }
     toll_stats::mean(values, LEVEL).ok().map(estimate)
-}
-
-/// What one round alone shows: it has no interval.
-pub fn single(value: f64) -> Estimate {
-    Estimate { value, low: value, high: value, level: LEVEL.share(), rounds: 1 }
-}
-
-/// As it is reported.
-pub fn estimate(e: toll_stats::Estimate) -> Estimate {
-    Estimate { value: e.value, low: e.low, high: e.high, level: e.level.share(), rounds: e.samples }
 }
 
 /// The mean of a number that tallies show, and how it changed `against` the baseline's.

@@ -9,11 +9,10 @@ use std::collections::BTreeMap;
 
 use toll_lab::{Reading, Sample};
 
-use super::accounts;
 use super::effects::{self, measured};
 use super::findings::{JvmRow, JvmUse};
-use super::summary::Arms;
-use super::tally::{Slice, Tally};
+use super::memory;
+use super::tally::{Arms, Slice, Tally};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -68,7 +67,7 @@ pub fn cpu_load(tally: &Tally<'_>, pod: &str, cores: Option<usize>) -> Option<f6
 /// CPU time of the pod per completed request by its cgroup, microseconds; `None` for one of a service with so many
 /// that they are one owner.
 pub fn cpu_per_request_us(tally: &Tally<'_>, pod: &str) -> Option<f64> {
-    let is_there = told(tally, pod).next().is_some() && accounts::has_pod(tally, pod);
+    let is_there = told(tally, pod).next().is_some() && memory::has_pod(tally, pod);
     let cpu = || effects::cpu_per_request(tally, |owner| owner.is_in(pod));
     is_there.then(cpu).flatten()
 }

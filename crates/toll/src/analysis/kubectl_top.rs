@@ -11,8 +11,7 @@ use toll_lab::{Component, ComponentSample, Reading, Sample};
 use super::effects::mean_observed;
 use super::findings::{Role, TopTotal};
 use super::resources::boundaries;
-use super::summary::Arms;
-use super::tally::Tally;
+use super::tally::{Arms, Tally};
 
 /// How often metrics-server looks.
 const REFRESH_NS: u64 = 15_000_000_000;

@@ -7,7 +7,7 @@ use toll_load::Histogram;
 use toll_stats::{Effect, Figures};
 
 use super::LEVEL;
-use super::effects::{estimate, single};
+use super::estimates::{estimate, single};
 use super::findings::Estimate;
 use super::latency;
 use super::tally::Tally;

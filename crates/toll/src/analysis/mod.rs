@@ -10,6 +10,7 @@ mod caveats;
 pub mod counts;
 mod curve;
 mod effects;
+mod estimates;
 pub mod excuse;
 pub mod findings;
 #[cfg(test)]
@@ -21,6 +22,7 @@ mod jvm;
 pub mod k6;
 mod kubectl_top;
 mod latency;
+mod memory;
 pub mod merged;
 pub mod owners;
 mod pods;

@@ -9,11 +9,10 @@ use std::collections::BTreeMap;
 
 use toll_lab::Deployment;
 
-use super::accounts;
 use super::effects::measured;
 use super::findings::{Owner, PodRow, PodUse, Pods, Role};
-use super::summary::Arms;
-use super::tally::Tally;
+use super::memory;
+use super::tally::{Arms, Tally};
 use crate::plan::{Plan, PlannedLoad};
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -98,5 +97,5 @@ pub fn cpu_millicores(tally: &Tally<'_>, wanted: impl Fn(&Owner) -> bool) -> Opt
 
 /// Memory charged to the owners that `wanted` picks, the mean over the slices, MiB.
 pub fn memory_mib(tally: &Tally<'_>, wanted: impl Fn(&Owner) -> bool) -> Option<f64> {
-    accounts::mean_charged(tally, wanted).map(|bytes| bytes / MIB)
+    memory::mean_charged(tally, wanted).map(|bytes| bytes / MIB)
 }

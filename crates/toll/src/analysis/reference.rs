@@ -1,10 +1,10 @@
 //! Published figures beside the measured ones. Ratios to the baseline are compared, not absolute values: the
 //! machine is another.
 
-use super::accounts::has_pod;
 use super::effects::{self, Paired, Versus};
 use super::findings::{Derived, Estimate, Metric, Owner, RecomputedRow, ReferenceRow};
 use super::jvm;
+use super::memory::has_pod;
 use super::merged::{self, Merged};
 use super::pods::{cpu_millicores, is_counted_in_total, memory_mib};
 use super::tally::Tally;

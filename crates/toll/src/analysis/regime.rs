@@ -6,7 +6,7 @@
 
 use super::effects;
 use super::findings::Regime;
-use super::summary::Arms;
+use super::tally::Arms;
 use crate::plan::{Plan, PlannedLoad};
 use crate::store::RunRecord;
 

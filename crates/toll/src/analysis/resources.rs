@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 use super::accounts::{CpuAccount, memory_of};
 use super::effects::mean_of;
 use super::findings::{Estimate, Owner, ResourceGroup, ResourceRow, ResourceUse, Role, Spread};
-use super::summary::Arms;
-use super::tally::Tally;
+use super::tally::{Arms, Tally};
 
 const MIB: f64 = 1024.0 * 1024.0;
 /// CPU is not read over less: the clocks of many components are not read at one instant.

@@ -6,12 +6,13 @@ use std::rc::Rc;
 use toll_lab::{Deployment, Egress, Program, Proof, Spans};
 use toll_load::LoadReport;
 
-use super::accounts::{self, ByOwner, CpuAccount};
+use super::accounts::{ByOwner, CpuAccount};
 use super::counts::seconds;
 use super::effects::{self, Versus};
 use super::excuse::{CycleKey, Disturbance, Excused};
 use super::findings::*;
-use super::tally::{self, Tally};
+use super::memory;
+use super::tally::{self, Arms, Tally};
 use super::verdicts::{Judged, with_verdicts};
 use super::{
     Counted, attribution, from_lab, hey, jvm, k6, kubectl_top, latency, merged, pods, reference,
@@ -55,9 +56,6 @@ pub fn load_findings(run: &RunRecord, load: &PlannedLoad, counted: &Counted<'_>)
         }),
     }
 }
-
-/// A variant and its tallies under one load: of the baseline those of both arms.
-pub type Arms<'t> = (&'t str, Vec<&'t Tally<'t>>);
 
 /// Every variant that runs, the baseline first.
 fn arms_under<'t>(
@@ -276,12 +274,12 @@ fn costs(tallies: &[&Tally<'_>], cost: impl Fn(&Tally<'_>) -> ByOwner) -> Vec<Co
 /// Memory over time in the round whose mean is the median.
 fn typical_memory(tallies: &[&Tally<'_>]) -> Vec<MemorySeries> {
     let mut by_mean: Vec<(f64, &Tally<'_>)> =
-        tallies.iter().filter_map(|t| Some((accounts::mean_memory(t)?, *t))).collect();
+        tallies.iter().filter_map(|t| Some((memory::mean_memory(t)?, *t))).collect();
     by_mean.sort_by(|a, b| a.0.total_cmp(&b.0));
     let Some((_, typical)) = by_mean.get(by_mean.len() / 2) else { return vec![] };
     let zero_ns = typical.snapshots().next().map_or(0, |snapshot| snapshot.at_ns);
     let seconds = |at_ns: u64| (at_ns as f64 - zero_ns as f64) / 1e9;
-    accounts::memory_series(typical)
+    memory::memory_series(typical)
         .into_iter()
         .map(|(owner, points)| MemorySeries {
             owner: Owner::clone(&owner),

@@ -19,6 +19,9 @@ use super::owners::{Owner, Owners, Pods, Snapshot};
 use crate::plan::{Arm, Plan};
 use crate::store::{ArmRecord, RoundRecord, RunRecord, SliceRecord};
 
+/// A variant and its tallies under one load: of the baseline those of both arms.
+pub type Arms<'t> = (&'t str, Vec<&'t Tally<'t>>);
+
 /// What one arm showed under one load in one round.
 pub struct Tally<'a> {
     /// From 1.

@@ -8,11 +8,11 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use toll_stats::{Level, mean};
 
-use super::equal::{self, Studies};
+use super::studies::{Studies, level_of};
 use super::subsets::Triple;
 
 /// Simulated calibrations.
-const CALIBRATIONS: usize = 400;
+const CALIBRATIONS: usize = 200;
 
 /// How large the calibration is.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ fn one(studies: &Studies, shape: Shape, rng: &mut StdRng) -> [f64; 2] {
     let (mut inside, mut wrong, mut count) = (0_usize, 0_usize, 0_usize);
     for subset in &studies.subsets {
         let [of_interval, of_verdict] =
-            [Level::P95, equal::level_of(shape.family)].map(|level| critical(level, subset.len()));
+            [Level::P95, level_of(shape.family)].map(|level| critical(level, subset.len()));
         for triple in &studies.triples {
             let t = |arms: &Vec<Vec<f64>>| student(arms, *triple, subset);
             let statistics: Vec<f64> = metrics.iter().map(t).collect();

@@ -5,16 +5,11 @@ use serde::{Deserialize, Serialize};
 use toll_stats::{Effect, Level, Member, Verdict};
 
 use super::chance::{self, Chance};
-use super::figures;
 use super::observed::{METRICS, Round};
-use super::subsets::{ROUNDS_OF_A_STUDY, Triple, subsets, triples};
+use super::studies::{Studies, level_of};
+use super::subsets::ROUNDS_OF_A_STUDY;
 use super::words::Share;
 use crate::plan::Metric;
-
-/// Studies that there are at the least, given enough rounds.
-const STUDIES: usize = 200;
-/// Subsets of rounds: with every triple of six arms that makes 480 studies.
-const SUBSETS: usize = 8;
 
 /// What the studies of equal arms said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,7 +90,10 @@ fn coverage(
     let n = effects.len() as f64;
     let holding = effects.iter().filter(|effect| holds_zero(effect)).count();
     let level = level_of(family);
-    let detectable = effects.iter().map(|effect| effect.detectable(ROUNDS_OF_A_STUDY, level));
+    let detectable = effects.iter().map(|effect| {
+        let surely = effect.surely_detectable(ROUNDS_OF_A_STUDY, level);
+        surely.unwrap_or_else(|| effect.detectable(ROUNDS_OF_A_STUDY, level))
+    });
     Some(Coverage {
         metric,
         inside: Share::of(holding, effects.len())?,
@@ -117,42 +115,4 @@ pub fn is_false(report: &[Effect], bound: f64) -> bool {
         report.iter().map(|effect| Member { effect: *effect, bound }).collect();
     let verdicts = toll_stats::verdicts(&members, members.len(), Level::P95);
     verdicts.iter().any(|v| matches!(v, Verdict::Higher | Verdict::Lower))
-}
-
-/// The level of one of so many verdicts.
-pub fn level_of(family: usize) -> Level {
-    Level::new(1.0 - 0.05 / family.max(1) as f64).expect("a part of 5 % is a share")
-}
-
-/// The studies of a calibration: which rounds, which arms.
-#[derive(Debug)]
-pub struct Studies {
-    /// Of rounds.
-    pub subsets: Vec<Vec<usize>>,
-    /// Of arms.
-    pub triples: Vec<Triple>,
-}
-
-impl Studies {
-    pub fn of(rounds: usize, arms: usize, seed: u64) -> Self {
-        let triples = triples(arms);
-        let wanted = SUBSETS.max(STUDIES.div_ceil(triples.len().max(1)));
-        Self { subsets: subsets(rounds, wanted, seed), triples }
-    }
-
-    fn count(&self) -> usize {
-        self.subsets.len() * self.triples.len()
-    }
-
-    /// One effect a study, in the order of subsets, then of triples; absent when a figure is.
-    pub fn effects(&self, metric: Metric, rounds: &[Round]) -> Option<Vec<Effect>> {
-        let mut effects = Vec::new();
-        for subset in &self.subsets {
-            let chosen: Vec<&Round> = subset.iter().map(|at| &rounds[*at]).collect();
-            for Triple { variant, baseline } in &self.triples {
-                effects.push(figures::effect(metric, &chosen, *variant, baseline)?);
-            }
-        }
-        Some(effects).filter(|effects| !effects.is_empty())
-    }
 }

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Calibration;
 use super::chance;
-use super::equal::{self, Coverage, Equal};
+use super::equal::{Coverage, Equal};
 use super::planted::Found;
+use super::studies::level_of;
 use super::subsets::ROUNDS_OF_A_STUDY;
 use super::words::{Share, name_of, percent};
 
@@ -97,7 +98,7 @@ fn of_planted(found: &[Found], rounds: usize) -> Vec<Mark> {
     // Of so many marks one would fail by chance at two standard errors, and none of them at these.
     let by_chance = match rounds {
         0 | 1 => f64::INFINITY,
-        _ => chance::critical(equal::level_of(with_bias.len()), rounds),
+        _ => chance::critical(level_of(with_bias.len()), rounds),
     };
     let biases = with_bias.into_iter().filter_map(|found| bias(found, by_chance));
     once.map(|found| power(found, rounds)).chain(biases).collect()

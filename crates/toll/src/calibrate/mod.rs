@@ -14,6 +14,7 @@ mod observed;
 mod order;
 mod page;
 mod planted;
+mod studies;
 mod subsets;
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,7 @@ mod words;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
-use crate::store::RunRecord;
+use crate::store::{RunRecord, Store, StoreError};
 
 pub use design::{SHARE_OF_EQUAL, Unfit};
 use equal::Equal;
@@ -125,4 +126,33 @@ pub fn calibration(equal: &RunRecord, planted: Option<(&RunRecord, Vec<Plant>)>)
     };
     calibration.marks = marks::of(&calibration);
     calibration
+}
+
+/// What the stored parts say.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn computed(
+    equal: &Store,
+    planted: Option<(&Store, Vec<Plant>)>,
+) -> Result<Calibration, StoreError> {
+    let planted = match planted {
+        Some((store, plants)) => Some((store.read()?, plants)),
+        None => None,
+    };
+    let planted = planted.as_ref().map(|(run, plants)| (run, plants.clone()));
+    Ok(calibration(&equal.read()?, planted))
+}
+
+/// An earlier calibration, computed again from what was measured, when the directory is one's.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn earlier(store: &Store) -> Result<Option<Calibration>, StoreError> {
+    let Some(earlier) = store.read_report::<Calibration>(FILE)? else { return Ok(None) };
+    let planted = match earlier.plants.is_empty() {
+        true => None,
+        false => Some(Store::open(&store.dir().join(PLANTED))?.0),
+    };
+    Ok(Some(computed(store, planted.as_ref().map(|store| (store, earlier.plants)))?))
 }

@@ -5,10 +5,11 @@ use rand::rngs::StdRng;
 use toll_load::Histogram;
 
 use super::chance::normal;
-use super::equal::{Equal, Studies, holds_zero};
+use super::equal::{Equal, holds_zero};
 use super::marks::{Mark, State};
 use super::observed::{Arm, Round, Slice};
 use super::planted::{LoopCost, found, plants};
+use super::studies::Studies;
 use super::*;
 use crate::plan::{Metric, PlannedRate, Release};
 use crate::run::fixture::{Flow, STUDY, lab, planned, sound};

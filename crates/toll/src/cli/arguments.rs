@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::calibrate::CalibrateArguments;
 use super::capacity::CapacityArguments;
 use crate::load::arguments::{LoadArguments, MergeArguments};
 use crate::study::{Runtime, Server};
@@ -251,6 +250,51 @@ pub struct ReportArguments {
     /// What to print; `html` is written into the run's directory by every report
     #[arg(long, value_enum, default_value = "terminal")]
     pub format: ReportFormat,
+}
+
+/// Arguments of `toll calibrate`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toll calibrate
+  toll calibrate mesher --for 5m --isolation loopback
+  toll report runs/20261121-140312-calibrate-mesher")]
+pub struct CalibrateArguments {
+    /// A built-in study or a study file: its baseline, under its headline load
+    #[arg(value_name = "STUDY", default_value = "mesher")]
+    pub study: String,
+    /// As many rounds as fit into this time: three parts of five for equal arms, two for planted effects
+    #[arg(id = "time", long = "for", value_name = "TIME", default_value = "60m", value_parser = seconds)]
+    pub time_s: f64,
+    /// Seed of the order and of which rounds make a study (default: from the clock, recorded)
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Isolation level (default: the best that this machine allows)
+    #[arg(long, value_enum)]
+    pub isolation: Option<IsolationChoice>,
+    /// Directory of the calibration (default: runs/<time>-calibrate-<study>)
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+impl CalibrateArguments {
+    /// The study that it is tried on.
+    pub fn choice(&self) -> StudyChoice {
+        StudyChoice {
+            study: self.study.clone(),
+            quick: false,
+            paper: false,
+            time_s: None,
+            width: None,
+            curve: false,
+            variants: vec![],
+            aa: false,
+            runtime: None,
+            database: None,
+            seed: self.seed,
+            isolation: self.isolation,
+        }
+    }
 }
 
 /// Arguments of `toll doctor`.

@@ -6,16 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use toll_lab::parts::{self, Fetch, PartError};
+use toll_lab::artifacts::{self, Artifact, ArtifactError, Fetch};
 use toll_lab::{Isolation, Lab, LocalOptions};
 
 use super::arguments::{
     DoctorArguments, IsolationChoice, PlanArguments, ReportArguments, ReportFormat, RoundsChoice,
     RunArguments, StudyArguments, StudyChoice,
 };
-use super::calibrate;
+use super::artifacts::FoundArtifacts;
 use super::exit;
-use super::parts::Parts;
 use super::progress::Progress;
 use super::talk::{CliError, print, say, stdout_style};
 use crate::analysis;
@@ -94,14 +93,14 @@ fn begun(
         Some(RoundsChoice::All(rounds)) => Some(rounds),
         Some(RoundsChoice::More(more)) => return Err(CliError::MoreOfNothing { more }),
     };
-    let Ready { wish, plan, parts, lab } =
+    let Ready { wish, plan, artifacts, lab } =
         Ready::of(choice, rounds, arguments.realtime, interrupt)?;
     let as_written = plan.warnings.len();
     let plan = run::fitted(plan, &lab);
     plan.warnings[as_written..].iter().for_each(|warning| say(&format!("warning: {warning}")));
     run::check(&plan, &lab)?;
     let dir = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.study));
-    let facts = run::host_facts(&lab, arguments.realtime, &parts.labelled(), &plan)?;
+    let facts = run::host_facts(&lab, arguments.realtime, &artifacts.labelled(), &plan)?;
     let store = Store::create(&dir, &wish.text, &plan, &facts)?;
     Ok((store, plan, lab))
 }
@@ -113,7 +112,7 @@ pub(super) struct Ready {
     /// What can run of it.
     pub(super) plan: Plan,
     /// What it runs with.
-    pub(super) parts: Parts,
+    pub(super) artifacts: FoundArtifacts,
     /// Where.
     pub(super) lab: Lab,
 }
@@ -127,13 +126,13 @@ impl Ready {
     ) -> Result<Self, CliError> {
         let wish = Wish::of(choice, rounds)?;
         let plan = wish.plan(vec![])?;
-        let parts = unless_interrupted(interrupt, Parts::of(&plan))?;
-        let plan = match parts.unavailable() {
+        let artifacts = unless_interrupted(interrupt, FoundArtifacts::of(&plan))?;
+        let plan = match artifacts.unavailable() {
             missing if missing.is_empty() => plan,
             missing => without(&wish, missing)?,
         };
-        let lab = lab(choice.isolation.map(isolation), realtime, &parts, interrupt)?;
-        Ok(Self { wish, plan, parts, lab })
+        let lab = lab(choice.isolation.map(isolation), realtime, &artifacts, interrupt)?;
+        Ok(Self { wish, plan, artifacts, lab })
     }
 }
 
@@ -162,10 +161,10 @@ fn resumed(
     // What another toll carries on is not touched.
     drop(store.lock()?);
     let mut host = store.host()?;
-    let parts = unless_interrupted(interrupt, Parts::of(&plan))?.complete()?;
-    let lab = lab(host.isolation, host.realtime, &parts, interrupt)?;
+    let artifacts = unless_interrupted(interrupt, FoundArtifacts::of(&plan))?.complete()?;
+    let lab = lab(host.isolation, host.realtime, &artifacts, interrupt)?;
     run::check(&plan, &lab)?;
-    host.resume_on(&run::host_facts(&lab, host.realtime, &parts.labelled(), &plan)?);
+    host.resume_on(&run::host_facts(&lab, host.realtime, &artifacts.labelled(), &plan)?);
     host.changes.iter().for_each(|change| say(&format!("warning: {change}")));
     store.write_host(&host)?;
     if let Some(rounds) = rounds {
@@ -230,7 +229,7 @@ pub fn plan(arguments: &PlanArguments) -> Result<u8, CliError> {
     let rounds = arguments.rounds.map(|rounds| rounds as usize);
     let plan = Wish::of(&arguments.choice, rounds)?.plan(vec![])?;
     let level = arguments.choice.isolation.map(isolation);
-    let lab = lab(level, false, &Parts::default(), &Arc::default())?;
+    let lab = lab(level, false, &FoundArtifacts::default(), &Arc::default())?;
     let plan = run::fitted(plan, &lab);
     if arguments.json {
         print(&serde_json::to_string_pretty(&plan).expect("a plan is plain data"))?;
@@ -269,7 +268,7 @@ pub fn study(arguments: &StudyArguments) -> Result<u8, CliError> {
 /// `toll report`.
 pub fn report(arguments: &ReportArguments) -> Result<u8, CliError> {
     let (store, _) = Store::open(&arguments.run)?;
-    if let Some(calibration) = calibrate::earlier(&store)? {
+    if let Some(calibration) = crate::calibrate::earlier(&store)? {
         print(&match arguments.format {
             ReportFormat::Terminal | ReportFormat::Markdown => page_of::terminal(&calibration),
             ReportFormat::Json => page_of::json(&calibration),
@@ -301,17 +300,17 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8, CliError> {
     }
     print("\nPARTS")?;
     // Each for itself: one that cannot be had keeps none of the others away.
-    let fetches = [parts::envoy, parts::postgres, parts::opentelemetry];
+    let fetches = [Artifact::Envoy, Artifact::Postgres, Artifact::OpenTelemetry];
     let fetched: Vec<_> = match arguments.fetch {
-        true => fetches.map(|fetch| fetch(Fetch::Allowed)).into(),
+        true => fetches.map(|artifact| artifact.find(Fetch::Allowed)).into(),
         false => Vec::new(),
     };
-    for part in parts::statuses() {
-        let found = match &part.found {
+    for artifact in artifacts::statuses() {
+        let found = match &artifact.found {
             Ok(found) => format!("{} ({}): {}", found.version, found.source, found.path.display()),
             Err(error) => format!("no: {error}\n             {}", error.help().unwrap_or_default()),
         };
-        print(&format!("  {:<10} {found}", part.name))?;
+        print(&format!("  {:<10} {found}", artifact.name))?;
     }
     fetched.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(exit::DONE)
@@ -375,9 +374,9 @@ fn ztunnel(study: &Study, chosen: &[String]) -> Result<Option<PathBuf>, CliError
     if !study.variants.iter().any(|(name, variant)| is_chosen(name.as_str()) && wants(variant)) {
         return Ok(None);
     }
-    match parts::ztunnel() {
-        Ok(part) => Ok(Some(part.path)),
-        Err(PartError::Missing { .. }) => Ok(None),
+    match Artifact::Ztunnel.find(Fetch::Forbidden) {
+        Ok(found) => Ok(Some(found.path)),
+        Err(ArtifactError::Missing(_)) => Ok(None),
         // A variable that leads nowhere: what the user wanted must not be another proxy without a word.
         Err(error) => Err(error.into()),
     }
@@ -425,28 +424,18 @@ fn seed_from_clock() -> u64 {
 fn lab(
     isolation: Option<Isolation>,
     realtime: bool,
-    parts: &Parts,
+    artifacts: &FoundArtifacts,
     interrupt: &Arc<AtomicBool>,
 ) -> Result<Lab, CliError> {
     let toll = std::env::current_exe().map_err(CliError::Signals)?;
+    let command = |name: &str| vec![toll.clone().into(), name.into()];
     Ok(Lab::local(LocalOptions {
-        certificate_lifetime: LocalOptions::CERTIFICATE_LIFETIME,
-        mongo: parts.mongo(),
         isolation,
-        service: vec![toll.clone().into(), "service".into()],
-        load: vec![toll.clone().into(), "engine".into()],
-        envoy: parts.envoy(),
-        postgres: parts.postgres(),
-        nginx: parts.nginx(),
-        java: parts.java(),
-        spring: parts.spring(),
-        petclinic_gateway: parts.petclinic_gateway(),
-        petclinic_vets: parts.petclinic_vets(),
-        opentelemetry: parts.opentelemetry(),
-        collector: vec![toll.into(), "collector".into()],
+        collector: command("collector"),
+        artifacts: artifacts.paths(),
         realtime,
-        work_dir: std::env::temp_dir(),
         interrupt: Arc::clone(interrupt),
+        ..LocalOptions::new(command("service"), command("engine"), std::env::temp_dir())
     })?)
 }
 

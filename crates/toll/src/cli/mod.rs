@@ -1,10 +1,10 @@
 //! The command: what was typed, resolved once into what will happen. stdout is data, stderr is talk.
 
 mod arguments;
+mod artifacts;
 mod calibrate;
 mod capacity;
 mod commands;
-mod parts;
 mod progress;
 mod spelling;
 mod talk;

@@ -42,15 +42,15 @@ pub enum CliError {
     /// The lab cannot be had as chosen.
     #[error(transparent)]
     Lab(#[from] toll_lab::LabError),
-    /// A part cannot be had.
+    /// An artifact cannot be had.
     #[error(transparent)]
-    Part(#[from] toll_lab::parts::PartError),
+    Artifact(#[from] toll_lab::artifacts::ArtifactError),
     /// A runtime's part cannot be had, so that nothing of it can run.
     #[error("the spring runtime is skipped")]
-    RuntimeSkipped(#[source] toll_lab::parts::PartError),
+    RuntimeSkipped(#[source] toll_lab::artifacts::ArtifactError),
     /// What the Petclinic runs on or consists of cannot be had.
     #[error("the Petclinic cannot run")]
-    PetclinicSkipped(#[source] toll_lab::parts::PartError),
+    PetclinicSkipped(#[source] toll_lab::artifacts::ArtifactError),
     /// More rounds of a run that is not there.
     #[error("`--rounds +{more}` adds to a run, and none is named")]
     MoreOfNothing {
@@ -98,7 +98,7 @@ impl CliError {
             }
             Self::Plan(error) => error.help().map(|help| help.to_string()),
             Self::Lab(error) => error.help(),
-            Self::Part(error) | Self::PetclinicSkipped(error) => error.help(),
+            Self::Artifact(error) | Self::PetclinicSkipped(error) => error.help(),
             Self::RuntimeSkipped(error) => Some(match error.help() {
                 Some(help) => format!("{help}; `--runtime native` does without"),
                 None => "`--runtime native` does without".into(),

@@ -5,10 +5,11 @@ use crate::analysis::findings::{HeldOut, ScaledQuantity};
 use crate::analysis::scaling::QUANTITIES;
 
 use super::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+use super::figures::ends;
 use super::figures::{Scale, verbatim};
 use super::sections::sweep::{listed, off, quantity, several, shown_off};
 use super::terminal;
-use super::wording::{ends, interval};
+use super::wording::interval;
 
 /// Stands behind a figure that nothing measured speaks for.
 const MARK: &str = " *";

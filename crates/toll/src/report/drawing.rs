@@ -1,8 +1,8 @@
 //! Charts as values: marks at their places in a drawing, and what is said around them. Knows axes and labels that do
 //! not collide; knows no colours, which are the page's.
 
+use super::figures::reach;
 use super::figures::tick;
-use super::wording::reach;
 use crate::analysis::findings::{Estimate, Role};
 
 /// Width of every drawing in its own units. Small, so that text stays legible when a phone shrinks it.

@@ -1,7 +1,7 @@
 //! Turns numbers into figures that a person reads: unit, rounding to three significant digits, sign.
 //! The only place where toll rounds. Writes typographic signs (`µs`, `−`, `×`); a plain terminal maps them back.
 
-use crate::analysis::findings::Metric;
+use crate::analysis::findings::{Estimate, Metric};
 
 const DIGITS: i32 = 3;
 /// Past this many decimals a figure is noise in any unit used here.
@@ -282,6 +282,17 @@ pub(super) fn signed(value: f64, shown: String) -> String {
 fn with_plus(value: f64, shown: String) -> String {
     let is_zero = !shown.chars().any(|c| ('1'..='9').contains(&c));
     if value > 0.0 && !is_zero && value.is_finite() { format!("+{shown}") } else { shown }
+}
+
+/// Both ends of an interval; none when one round, or a number that does not exist, left it without.
+pub(in crate::report) fn ends(estimate: Estimate) -> Option<(f64, f64)> {
+    let known = estimate.rounds > 1 && estimate.low.is_finite() && estimate.high.is_finite();
+    known.then_some((estimate.low, estimate.high))
+}
+
+/// The same; the value itself at both where there is none.
+pub(in crate::report) fn reach(estimate: Estimate) -> (f64, f64) {
+    ends(estimate).unwrap_or((estimate.value, estimate.value))
 }
 
 #[cfg(test)]

@@ -11,16 +11,17 @@ use super::caveats;
 use super::charts;
 use super::document::{Cell, Tone};
 use super::drawing::Chart;
+use super::figures::ends;
 use super::figures::{Quantity, Scale, change, clock, cores, half_width, rounded, signed};
-use super::sections::content::value_of;
 use super::sections::payers;
 use super::sections::record::{machine_line, rounds_in_words};
 use super::sections::spans;
 use super::sections::staircase::{self, Stairs};
 use super::sections::sweep::{self, Sweep};
+use super::values::value_of;
 use super::wording::{
-    apart, change_in_words, change_range, difference_scale, ends, measured_scale, outside_zero,
-    primary, range, tone,
+    apart, change_in_words, change_range, difference_scale, measured_scale, outside_zero, primary,
+    range, tone,
 };
 
 /// Variants whose cost stands in one line.

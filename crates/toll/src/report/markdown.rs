@@ -6,11 +6,11 @@ use crate::analysis::findings::Findings;
 
 use super::document::{Cell, Column, Group, Kind, Piece, Section, Table, Tone, figures, words};
 use super::first::{self, Sheet, with_half};
-use super::sections::{Document, Room};
+use super::sections::{Detail, Document};
 
 /// The report as GitHub-flavoured Markdown.
 pub fn markdown(findings: &Findings) -> String {
-    let Document { screen, sections } = Document::of(findings, Room::Forge);
+    let Document { screen, sections } = Document::of(findings, Detail::Forge);
     let mut out = format!("# {}\n\n", escaped(&format!("{}: {}", screen.study, screen.question)));
     out += &format!("**{}**\n\n", escaped(&screen.answer));
     let badges: Vec<String> = screen.badges.iter().map(|badge| escaped(&badge.text)).collect();

@@ -23,6 +23,7 @@ mod sections;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod values;
 mod wording;
 
 use crate::analysis::findings::Findings;

@@ -5,7 +5,7 @@ use crate::analysis::findings::Findings;
 
 use super::document::{Cell, Column, Kind, Piece, Section, Table, Tone, figures, words};
 use super::first::{Change, Head, Row, Screen, Sheet, with_half};
-use super::sections::{Document, Room};
+use super::sections::{Detail, Document};
 
 const GAP: usize = 2;
 const INDENT: usize = 2;
@@ -41,7 +41,7 @@ pub fn terminal(findings: &Findings, dir: &str, width: usize, colour: bool) -> S
 /// Everything, in the same layout.
 pub fn full(findings: &Findings, width: usize, colour: bool) -> String {
     let page = Page::new(width, colour);
-    let Document { screen, sections } = Document::of(findings, Room::All);
+    let Document { screen, sections } = Document::of(findings, Detail::All);
     let mut lines = page.head(&screen);
     for (label, text) in screen.said() {
         lines.extend(page.said(&label, &text, usize::MAX));

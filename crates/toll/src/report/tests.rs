@@ -9,7 +9,7 @@ mod sentences;
 mod staircase;
 mod sweep;
 
-use super::sections::{Document, Room};
+use super::sections::{Detail, Document};
 use super::*;
 use crate::analysis::findings::{
     Caveat, CaveatKind, Effect, Estimate, Extent, Metric, Verdict, View,
@@ -587,7 +587,7 @@ fn every_section_is_in_the_page_once_and_in_the_contents() {
 #[test]
 fn every_fold_but_a_dictionary_answers_in_its_summary() {
     for findings in [mesher(), petclinic(), egress_gateway(), ambient_replicas()] {
-        let silent: Vec<String> = Document::of(&findings, Room::All)
+        let silent: Vec<String> = Document::of(&findings, Detail::All)
             .sections
             .into_iter()
             .filter(|section| section.answer.is_empty())

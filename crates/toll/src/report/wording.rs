@@ -4,7 +4,7 @@
 use crate::analysis::findings::{Effect, Estimate, Findings, LoadFindings, Metric, Verdict, View};
 
 use super::document::{Cell, Tone};
-use super::figures::{Quantity, Scale, change, half_width};
+use super::figures::{Quantity, Scale, change, ends, half_width};
 
 /// The load whose findings answer the study's question: that of the verdicts, else the first at equal rate
 /// (METHOD.md rule 1).
@@ -60,17 +60,6 @@ pub(super) fn interval(scale: Scale, estimate: Estimate) -> String {
 /// `low to high`, never broken over two lines.
 pub(super) fn range(low: &str, high: &str) -> String {
     format!("{low}\u{a0}to\u{a0}{high}")
-}
-
-/// Both ends of an interval; none when one round, or a number that does not exist, left it without.
-pub(super) fn ends(estimate: Estimate) -> Option<(f64, f64)> {
-    let known = estimate.rounds > 1 && estimate.low.is_finite() && estimate.high.is_finite();
-    known.then_some((estimate.low, estimate.high))
-}
-
-/// The same; the value itself at both where there is none.
-pub(super) fn reach(estimate: Estimate) -> (f64, f64) {
-    ends(estimate).unwrap_or((estimate.value, estimate.value))
 }
 
 /// `804 requests/s (788 to 820)`.

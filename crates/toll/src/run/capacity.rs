@@ -92,7 +92,8 @@ fn one(
         let reasons: Vec<String> = stand.file.invalid.iter().map(ToString::to_string).collect();
         return Err(failed(&stand.arm.variant, reasons.join("; ")));
     }
-    match drive(stand, &plan, session.interrupt, &mut |_| ()) {
+    match drive((&mut stand.environment, &mut stand.engine), &plan, session.interrupt, &mut |_| ())
+    {
         Ok(report) if answered_well(&report) == 0 => {
             Err(failed(&stand.arm.variant, failures_in_words(&report)))
         }

@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use toll_lab::{Asked, ENTRY_NAME, Environment, NextLine, Traffic};
+use toll_lab::{Asked, ENTRY_NAME, Environment, LoadEngine, NextLine, Traffic};
 use toll_load::{LoadEvent, LoadPlan, LoadReport, Tls};
 
 use super::RunError;
-use super::arm::Stand;
 use crate::plan::PlannedLoad;
 
 /// How often it is looked whether the user wants to leave.
@@ -37,32 +36,31 @@ impl<E: Into<RunError>> From<E> for Stopped {
 /// # Errors
 /// When the run is interrupted, or a component of the arm ends by itself.
 pub fn drive(
-    stand: &mut Stand,
+    (environment, engine): (&mut Environment, &mut LoadEngine),
     plan: &LoadPlan,
     interrupt: &AtomicBool,
     tick: &mut dyn FnMut(&mut Environment),
 ) -> Result<LoadReport, Stopped> {
-    if let Some(crash) = stand.environment.crashed() {
+    if let Some(crash) = environment.crashed() {
         return Err(Stopped::Broken(crash.to_string()));
     }
-    let plan = trusting(plan, stand.environment.entry_ca());
+    let plan = trusting(plan, environment.entry_ca());
     let json = serde_json::to_vec(&plan).expect("a load plan is plain data");
-    stand.engine.send(&json)?;
+    engine.send(&json)?;
     let mut next_tick = Instant::now() + TICK;
     loop {
         if interrupt.load(Ordering::Relaxed) {
             return Err(Stopped::Interrupted);
         }
-        match stand.engine.next_line(LOOK.min(next_tick.saturating_duration_since(Instant::now())))
-        {
+        match engine.next_line(LOOK.min(next_tick.saturating_duration_since(Instant::now()))) {
             NextLine::Quiet => {
-                if let Some(crash) = stand.environment.crashed() {
+                if let Some(crash) = environment.crashed() {
                     return Err(Stopped::Broken(crash.to_string()));
                 }
             }
             NextLine::Ended(how) => return Err(Stopped::Broken(early_end(how))),
             NextLine::Line(line) => match understand(&line)? {
-                LoadEvent::Report { report } => return unless_crashed(stand, *report),
+                LoadEvent::Report { report } => return unless_crashed(environment, *report),
                 LoadEvent::Failed { message, help } => {
                     return Err(Stopped::Broken(with_help(message, help)));
                 }
@@ -70,15 +68,18 @@ pub fn drive(
             },
         }
         if Instant::now() >= next_tick {
-            tick(&mut stand.environment);
+            tick(environment);
             next_tick = Instant::now() + TICK;
         }
     }
 }
 
 /// A component that has crashed explains whatever failed.
-fn unless_crashed(stand: &mut Stand, report: LoadReport) -> Result<LoadReport, Stopped> {
-    match stand.environment.crashed() {
+fn unless_crashed(
+    environment: &mut Environment,
+    report: LoadReport,
+) -> Result<LoadReport, Stopped> {
+    match environment.crashed() {
         Some(crash) => Err(Stopped::Broken(crash.to_string())),
         None => Ok(report),
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread::available_parallelism;
 
 use ring::digest::{SHA256, digest};
-use toll_lab::parts::Part;
+use toll_lab::artifacts::Found;
 use toll_lab::{Lab, LabError};
 
 use crate::plan::Plan;
@@ -16,7 +16,7 @@ pub fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
 
-/// The machine, the parts by their labels, the lab, and how it starts the plan's programs, for the report's
+/// The machine, the artifacts by their labels, the lab, and how it starts the plan's programs, for the report's
 /// manifest (METHOD.md rule 11).
 ///
 /// # Errors
@@ -24,7 +24,7 @@ pub fn cores() -> usize {
 pub fn host_facts(
     lab: &Lab,
     realtime: bool,
-    parts: &[(&str, Part)],
+    artifacts: &[(&str, Found)],
     plan: &Plan,
 ) -> Result<HostFacts, LabError> {
     let mut facts = vec![
@@ -36,7 +36,7 @@ pub fn host_facts(
         fact("memory", total_memory()),
         fact("started", started()),
     ];
-    facts.extend(parts.iter().map(|(label, part)| part_fact(label, part)));
+    facts.extend(artifacts.iter().map(|(label, found)| artifact_fact(label, found)));
     facts.extend(lab.facts());
     for (_, deployment) in plan.ready() {
         // Most hold for several variants.
@@ -52,8 +52,8 @@ fn fact(label: &str, value: impl Into<String>) -> (String, String) {
     (label.into(), value.into())
 }
 
-fn part_fact(label: &str, part: &Part) -> (String, String) {
-    let Part { version, sha256, source, .. } = part;
+fn artifact_fact(label: &str, found: &Found) -> (String, String) {
+    let Found { version, sha256, source, .. } = found;
     fact(label, format!("{version} (sha256 {}, {source})", &sha256[..sha256.len().min(12)]))
 }
 

@@ -79,7 +79,8 @@ fn one(
 ) -> Result<(), Stopped> {
     let plan = slice_plan(session.plan, &stand.environment.entry_url(), number);
     let begin = stand.environment.sample_in_passing();
-    let report = drive(stand, &plan, session.interrupt, &mut |_| ())?;
+    let report =
+        drive((&mut stand.environment, &mut stand.engine), &plan, session.interrupt, &mut |_| ())?;
     let end = stand.environment.sample_in_passing();
     if answered_well(&report) == 0 {
         return Err(nothing_answered(stand, &report, round));

@@ -46,7 +46,12 @@ pub fn rehearse(
         session.stage(Stage::Rehearse, Some(planned.arm.label()))?;
         let sent = in_turn.engine_plan(session.plan, stand, planned).and_then(|plan| {
             let plan = LoadPlan { stop: Stop::AfterSeconds(REHEARSED_S), ..plan };
-            drive(stand, &plan, session.interrupt, &mut |_| ())
+            drive(
+                (&mut stand.environment, &mut stand.engine),
+                &plan,
+                session.interrupt,
+                &mut |_| (),
+            )
         });
         stand.unless_broken(session, sent)?;
     }
@@ -98,9 +103,14 @@ fn one(
     let plan = in_turn.engine_plan(session.plan, stand, planned)?;
     let (load, capacity_per_s) = (load_of(session.plan, planned), in_turn.capacity_per_s);
     let mut samples = vec![begin(stand)];
-    let report = drive(stand, &plan, session.interrupt, &mut |environment| {
-        samples.push(environment.sample_in_passing());
-    })?;
+    let report = drive(
+        (&mut stand.environment, &mut stand.engine),
+        &plan,
+        session.interrupt,
+        &mut |environment| {
+            samples.push(environment.sample_in_passing());
+        },
+    )?;
     session.wait(session.plan.exports_after_s())?;
     let closing = end(stand, &samples[0]);
     samples.push(closing);

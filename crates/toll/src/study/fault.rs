@@ -3,10 +3,12 @@
 //! Says nothing on how it was found; rendering is `miette`'s.
 
 use std::fmt;
+use std::ops::Range;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource};
 
-use super::tree::Span;
+/// A part of the text, in bytes.
+pub(super) type Span = Range<usize>;
 
 /// All that is wrong with one study file, in the order of its lines.
 #[derive(Debug, thiserror::Error, Diagnostic)]

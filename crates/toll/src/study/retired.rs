@@ -4,8 +4,8 @@ use std::mem;
 
 use serde_json::Value;
 
-use super::fault::{Fault, Problem};
-use super::tree::{Content, Entry, Node, Span, as_yaml};
+use super::fault::{Fault, Problem, Span};
+use super::tree::{Content, Entry, Node, as_yaml};
 
 /// A key or a word of older study files.
 pub(super) struct Retired {

@@ -6,7 +6,7 @@
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::model::Study;
 
@@ -65,20 +65,6 @@ fn only_alternative_to_null(schema: &Map<String, Value>) -> Option<Map<String, V
     match schema.get("anyOf")?.as_array()?.as_slice() {
         [inner, null] if null["type"] == "null" => inner.as_object().cloned(),
         _ => None,
-    }
-}
-
-/// Of a choice of mappings, those that need no key may also stand as their bare name.
-pub(super) fn allow_bare_names(schema: &mut schemars::Schema) {
-    let choices = schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter();
-    for choices in choices {
-        let needs_none =
-            |inner: &Value| inner["type"] == "object" && inner.get("required").is_none();
-        let names = choices.iter().flat_map(|choice| entries(&choice["properties"]));
-        let bare = names.filter(|(_, inner)| needs_none(inner));
-        let bare: Vec<Value> =
-            bare.map(|(name, _)| json!({"type": "string", "const": name})).collect();
-        choices.extend(bare);
     }
 }
 

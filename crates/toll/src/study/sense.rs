@@ -7,6 +7,8 @@ mod app;
 mod booking;
 mod data_plane;
 mod load;
+mod own_calls;
+mod placeholder;
 mod reference;
 mod request;
 mod sweep;

@@ -7,11 +7,11 @@
 use serde_json::{Map, Number, Value, json};
 
 use super::environment::first_variable;
-use super::fault::{Fault, Problem, nearest};
+use super::fault::{Fault, Problem, Span, nearest};
 use super::quantity::{self, Binary, Name};
 use super::retired::retired;
 use super::schema::{Keys, Shape, Tagged, example_of};
-use super::tree::{Content, Entry, Node, Pointer, Span, as_yaml};
+use super::tree::{Content, Entry, Node, Pointer, as_yaml};
 
 /// A file's tree, mended.
 pub(super) struct Mended {

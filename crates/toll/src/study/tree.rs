@@ -4,15 +4,11 @@
 //! without its octal and hexadecimal numbers.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, StrInput};
 use serde_json::Value;
 
-use super::fault::{Fault, Problem};
-
-/// A part of the text, in bytes.
-pub(super) type Span = Range<usize>;
+use super::fault::{Fault, Problem, Span};
 
 /// One value of the file.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 use toll_lab::Isolation;
-use toll_lab::parts::{self, Fetch};
+use toll_lab::artifacts::{Artifact, Fetch};
 
 use crate::process::{Ended, Toll};
 use crate::study_text::StudyText;
@@ -116,7 +116,7 @@ impl Workplace {
 
 /// The real Envoy, when it is there already.
 pub fn envoy() -> Option<PathBuf> {
-    parts::envoy(Fetch::Forbidden).ok().map(|part| part.path)
+    Artifact::Envoy.find(Fetch::Forbidden).ok().map(|found| found.path)
 }
 
 /// Whether this machine and this user can have the level.

@@ -1,19 +1,24 @@
+use std::path::Path;
+
 use super::*;
+use crate::Metrics;
 use crate::fixture::chain;
-use crate::local::{Isolation, topology};
+use crate::fixture::graphs::{customer, with_replicas};
+use crate::host::isolation::Isolation;
+use crate::topology;
 
 /// A scraper of the pod `server` whose program is this shell script. It ends with the launcher.
 fn scraper(script: &str) -> (Scraper, Launcher) {
     let launcher = Launcher::start().unwrap();
     let mut deployment = chain();
     deployment.services[1].metrics =
-        Some(crate::Metrics { port: 9080, path: "/".into(), series: vec!["up".into()] });
+        Some(Metrics { port: 9080, path: "/".into(), series: vec!["up".into()] });
     let topology = topology::plan(&deployment, Isolation::Pods, []);
-    let endpoints = topology::endpoints(&deployment, &topology);
+    let endpoints = endpoints(Site::all(&deployment, &topology, Path::new("/run/x")));
     let program = ["sh", "-c", script].map(OsString::from);
     let log = tempfile::NamedTempFile::new().unwrap();
-    let (place, log) = (Place::default(), log.path().to_owned());
-    (Scraper::start(&launcher, &program, &place, endpoints, log).unwrap(), launcher)
+    let (context, log) = (SpawnContext::default(), log.path().to_owned());
+    (Scraper::start(&launcher, &program, &context, endpoints, log).unwrap(), launcher)
 }
 
 fn answer(up: u32) -> String {
@@ -88,4 +93,31 @@ fn a_silent_program_is_told_of_only_after_its_time_is_up() {
     assert!(scraper.ask_in_passing().is_empty());
     scraper.asked -= LONGEST_WAIT;
     assert_eq!(told(&scraper.ask_in_passing()), Err("the scraper did not answer within 1500 ms"));
+}
+
+#[test]
+fn each_pod_of_a_service_with_an_endpoint_is_asked_for_the_jvms_series_unless_others_are_named() {
+    let mut deployment = with_replicas(customer(), "person", 2);
+    let endpoint = |series: &[&str]| Metrics {
+        port: 9080,
+        path: "/metrics".into(),
+        series: series.iter().map(|name| (*name).into()).collect(),
+    };
+    deployment.services[1].metrics = Some(endpoint(&["up"]));
+    deployment.services[2].metrics = Some(endpoint(&[]));
+    let topology = topology::plan(&deployment, Isolation::Pods, []);
+    let asked = endpoints(Site::all(&deployment, &topology, Path::new("/run/x")));
+    let pods: Vec<_> = asked
+        .iter()
+        .map(|e| (e.pod.as_str(), e.address.to_string(), e.series[0].as_str()))
+        .collect();
+    let jvm = "process_cpu_seconds_total";
+    assert_eq!(
+        pods,
+        [
+            ("customer", "10.77.0.3:9080".to_owned(), "up"),
+            ("person-1", "10.77.0.4:9080".to_owned(), jvm),
+            ("person-2", "10.77.0.5:9080".to_owned(), jvm),
+        ]
+    );
 }

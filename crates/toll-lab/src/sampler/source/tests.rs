@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use nix::unistd::Pid;
 
 use super::*;
-use crate::sampler::Hierarchies;
+use crate::host::hierarchy::Hierarchies;
 
 /// Shell loops that burn, on any machine of today, between 50 ms and 10 s.
 const LOOPS: u32 = 300_000;
@@ -60,7 +60,7 @@ impl TestGroup {
 
 impl Drop for TestGroup {
     fn drop(&mut self) {
-        crate::local::remove_cgroup(&self.0).unwrap();
+        crate::host::cgroups::remove(&self.0).unwrap();
     }
 }
 

@@ -50,6 +50,12 @@ impl From<serde_json::Error> for Cause {
     }
 }
 
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Store(Box::new(error))
+    }
+}
+
 impl StoreError {
     /// Whether it may have been done nonetheless: it was sent, and the connection broke before the answer.
     pub(super) fn may_be_done(&self) -> bool {

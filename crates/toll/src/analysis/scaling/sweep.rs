@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use toll_load::Histogram;
 use toll_stats::{Observation, Regression};
 
-use crate::analysis::accounts;
 use crate::analysis::findings::{Estimate, Owner, ScaledQuantity};
+use crate::analysis::memory;
 use crate::analysis::tally::Tally;
 use crate::analysis::{LEVEL, effects, latency, merged, study_loads};
 use crate::plan::{Cell, PlannedLoad, Release};
@@ -92,7 +92,7 @@ impl<'a> Sweep<'a> {
     pub fn series(&self, variant: &str, quantity: ScaledQuantity) -> Series {
         match quantity {
             ScaledQuantity::Memory => {
-                self.observed(variant, |t| Some(accounts::mean_memory(t)? / MIB))
+                self.observed(variant, |t| Some(memory::mean_memory(t)? / MIB))
             }
             ScaledQuantity::Cpu => {
                 self.observed(variant, |t| t.sums.millicores(Owner::is_measured))

@@ -8,8 +8,8 @@ use crate::report::drawing::{
     Axis, Chart, Frame, Mark, Place, WIDTH, arrow, band, circle, columns, group, line, path, text,
 };
 use crate::report::figures::{Quantity, Scale, rounded};
-use crate::report::sections::content::value_of;
-use crate::report::wording::{ends, reach};
+use crate::report::figures::{ends, reach};
+use crate::report::values::value_of;
 
 const FRAME: Frame = Frame { left: 40.0, right: WIDTH - 92.0, top: 16.0, bottom: 208.0 };
 const HEIGHT: f64 = 244.0;

@@ -4,9 +4,10 @@ use crate::analysis::findings::{Estimate, LoadFindings, Metric};
 use crate::report::drawing::{
     Axis, Chart, Ink, Mark, WIDTH, beside, circle, columns, group, line, slug, stacked,
 };
+use crate::report::figures::reach;
 use crate::report::figures::{Quantity, Scale};
 use crate::report::sections::sweep::{Sweep, cell_name};
-use crate::report::wording::{metric_title, reach, with_interval};
+use crate::report::wording::{metric_title, with_interval};
 
 const LEFT: f64 = 112.0;
 const RIGHT: f64 = WIDTH - 14.0;

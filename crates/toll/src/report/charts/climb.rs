@@ -5,9 +5,10 @@ use crate::analysis::findings::{Estimate, StaircaseLine, StaircaseStep};
 use crate::report::drawing::{
     Axis, Chart, Curve, Frame, Mark, Point, WIDTH, column, group, named_ends,
 };
+use crate::report::figures::reach;
 use crate::report::figures::{Quantity, Scale};
 use crate::report::sections::staircase::{Stairs, several_clients};
-use crate::report::wording::{reach, with_interval};
+use crate::report::wording::with_interval;
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 122.0, top: 14.0, bottom: 292.0 };
 const HEIGHT: f64 = 318.0;

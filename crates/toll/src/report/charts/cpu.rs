@@ -7,8 +7,8 @@ use crate::report::drawing::{
 };
 use crate::report::figures::{Quantity, Scale};
 use crate::report::parts::{self, Part};
-use crate::report::sections::content::value_of;
 use crate::report::sections::sweep::cell_name;
+use crate::report::values::value_of;
 
 /// Names stand left of the bars, sums right of them.
 const LEFT: f64 = 96.0;

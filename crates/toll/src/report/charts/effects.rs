@@ -7,7 +7,8 @@ use crate::report::drawing::{
     text,
 };
 use crate::report::figures::Scale;
-use crate::report::wording::{difference_scale, measured_scale, metric_title, reach, tone};
+use crate::report::figures::reach;
+use crate::report::wording::{difference_scale, measured_scale, metric_title, tone};
 
 const LEFT: f64 = 126.0;
 const RIGHT: f64 = WIDTH - 92.0;

@@ -5,10 +5,11 @@ use crate::report::drawing::{
     Axis, Chart, Ink, Mark, WIDTH, beside, circle, columns, group, line, rect, stacked, text,
 };
 use crate::report::figures::Scale;
+use crate::report::figures::reach;
 use crate::report::sections::staircase::{
     STATISTICS, Stairs, in_order, response_of, scale_of_response, several_clients,
 };
-use crate::report::wording::{reach, with_interval};
+use crate::report::wording::with_interval;
 
 const LEFT: f64 = 46.0;
 /// Leaves room for the figure behind the longest bar.

@@ -4,9 +4,10 @@ use crate::analysis::findings::{Estimate, ServiceTimeCurve, ServiceTimes};
 use crate::report::drawing::{
     Axis, Chart, Curve, Frame, Mark, Point, WIDTH, column, group, named_ends, slug,
 };
+use crate::report::figures::reach;
 use crate::report::figures::{Quantity, Scale, verbatim};
 use crate::report::sections::sweep::Sweep;
-use crate::report::wording::{reach, with_interval};
+use crate::report::wording::with_interval;
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 104.0, top: 14.0, bottom: 206.0 };
 const HEIGHT: f64 = 232.0;

@@ -6,8 +6,9 @@ use crate::report::drawing::{
     Axis, Chart, Frame, Ink, Mark, Place, Point, WIDTH, group, line, path, slug,
 };
 use crate::report::figures::Scale;
+use crate::report::figures::reach;
 use crate::report::sections::spans::{of_whom, price, scale};
-use crate::report::wording::{reach, with_interval};
+use crate::report::wording::with_interval;
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 18.0, top: 14.0, bottom: 226.0 };
 const HEIGHT: f64 = 252.0;

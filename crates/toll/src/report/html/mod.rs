@@ -10,7 +10,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use crate::analysis::findings::Findings;
 
 use super::document::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
-use super::sections::{Document, Room};
+use super::sections::{Detail, Document};
 use palette::Palette;
 
 /// Texts of up to this many letters stay on one line, so that a long neighbour does not squeeze them.
@@ -19,7 +19,7 @@ const STYLE: &str = include_str!("style.css");
 
 /// The report as one self-contained HTML document.
 pub fn html(findings: &Findings) -> String {
-    let Document { screen, sections } = Document::of(findings, Room::All);
+    let Document { screen, sections } = Document::of(findings, Detail::All);
     let palette = Palette::of(findings);
     let body = markup! {
         (contents(&sections))

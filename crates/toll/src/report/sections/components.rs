@@ -2,11 +2,11 @@
 
 use crate::analysis::findings::{Effect, Findings, LoadFindings, Metric, Role};
 
-use super::content::{in_first_order, value_of};
 use super::payers;
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::{Quantity, Scale, figure, signed};
 use crate::report::parts::{self, Part};
+use crate::report::values::{in_first_order, value_of};
 use crate::report::wording::load_title;
 
 /// Variants that a line of answer has room for.

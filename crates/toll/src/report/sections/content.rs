@@ -2,8 +2,7 @@
 //! Chooses and orders; draws nothing.
 
 use crate::analysis::findings::{
-    Caveat, CaveatKind, Effect, Estimate, Findings, LoadFindings, Metric, Scatter, VariantLoad,
-    View,
+    Caveat, CaveatKind, Effect, Estimate, Findings, LoadFindings, Metric, Scatter, View,
 };
 
 use super::rates::rate_check;
@@ -12,11 +11,13 @@ use crate::report::caveats::{kind_title, sentence};
 use crate::report::charts;
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::drawing::Chart;
+use crate::report::figures::ends;
 use crate::report::figures::{Scale, change};
 use crate::report::loads::describe;
+use crate::report::values::{in_first_order, value_of};
 use crate::report::wording::{
-    capital, change_in_words, change_range, difference_scale, ends, interval, interval_title,
-    is_primary, load_title, measured_scale, metric_title, primary, range, tone, verdict,
+    capital, change_in_words, change_range, difference_scale, interval, interval_title, is_primary,
+    load_title, measured_scale, metric_title, primary, range, tone, verdict,
 };
 
 /// Variants that a line of answer has room for.
@@ -279,26 +280,8 @@ fn scatter(effect: &Effect) -> Option<Cell> {
     Some(Cell::toned(format!("{of}: {place}; {help}"), Tone::Quiet))
 }
 
-/// Mean over rounds of `metric`, when the variant has it.
-pub(in crate::report) fn value_of(variant: &VariantLoad, metric: Metric) -> Option<f64> {
-    variant.metrics.iter().find(|(m, _)| *m == metric).map(|(_, e)| e.value)
-}
-
 /// Variants that ran, but without a slice that counts under this load.
 fn absent<'a>(findings: &'a Findings, load: &'a LoadFindings) -> impl Iterator<Item = &'a str> {
     let ran = findings.variants.iter().filter(|v| v.skipped.is_none()).map(|v| v.name.as_str());
     ran.filter(|name| load.variants.iter().all(|v| v.variant != *name))
-}
-
-/// Each name once, where it came first.
-pub(in crate::report) fn in_first_order<'a>(
-    names: impl IntoIterator<Item = &'a str>,
-) -> Vec<&'a str> {
-    let mut seen = Vec::new();
-    for name in names {
-        if !seen.contains(&name) {
-            seen.push(name);
-        }
-    }
-    seen
 }

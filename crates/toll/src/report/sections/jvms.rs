@@ -3,14 +3,14 @@
 
 use crate::analysis::findings::{Estimate, Findings, JvmUse, LoadFindings, Measured, Metric, View};
 
-use super::content::value_of;
 use super::pods::other_rates;
 use super::spans::detailed;
 use crate::report::document::{Cell, Group, Piece, Section, Table, figures, words};
+use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale, change, signed, verbatim};
+use crate::report::values::value_of;
 use crate::report::wording::{
-    difference_scale, ends, interval, interval_title, load_title, measured_scale, metric_title,
-    range,
+    difference_scale, interval, interval_title, load_title, measured_scale, metric_title, range,
 };
 
 /// The JVMs under each load, those of virtual users first; none when no JVM told anything.

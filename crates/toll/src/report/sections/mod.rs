@@ -34,7 +34,7 @@ use tools::tools;
 
 /// How much a reader takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Room {
+pub(super) enum Detail {
     /// Everything.
     All,
     /// What a forge takes of one comment: of a sweep's cells those that lead, and not each claim as seen.
@@ -48,13 +48,13 @@ pub(super) struct Document {
 }
 
 impl Document {
-    pub(super) fn of(findings: &Findings, room: Room) -> Self {
-        Self { screen: Screen::of(findings), sections: all(findings, room) }
+    pub(super) fn of(findings: &Findings, detail: Detail) -> Self {
+        Self { screen: Screen::of(findings), sections: all(findings, detail) }
     }
 }
 
 /// All sections behind the first screen.
-fn all(findings: &Findings, room: Room) -> Vec<Section> {
+fn all(findings: &Findings, detail: Detail) -> Vec<Section> {
     let stairs = Stairs::all(findings);
     let sweep = Sweep::of(findings);
     let open = open_loads(findings);
@@ -82,14 +82,14 @@ fn all(findings: &Findings, room: Room) -> Vec<Section> {
         sections.extend(pods::top(findings, &detailed));
         sections.push(components::memory(&detailed).showing(memory_charts(findings)));
     }
-    sections.extend(sweep::cells(findings, &cells(findings, &leading, room), &leading));
+    sections.extend(sweep::cells(findings, &cells(findings, &leading, detail), &leading));
     sections.extend(published(findings, &stairs, sweep.as_ref()));
     sections.push(proof::proof(findings));
-    sections.extend((room == Room::All && !stairs.is_empty()).then(|| proof::claims(findings)));
-    sections.extend(tools(findings, room));
+    sections.extend((detail == Detail::All && !stairs.is_empty()).then(|| proof::claims(findings)));
+    sections.extend(tools(findings, detail));
     sections.push(content::caveats(findings));
     sections.extend(settled::settled(findings));
-    sections.push(record::rounds(findings, room));
+    sections.push(record::rounds(findings, detail));
     sections.push(record::machine(findings));
     sections.push(reading::reading(findings));
     sections
@@ -113,11 +113,11 @@ fn leading<'a>(stairs: &[Stairs<'a>], sweep: Option<&Sweep<'a>>) -> Vec<&'a Load
 fn cells<'a>(
     findings: &'a Findings,
     leading: &[&LoadFindings],
-    room: Room,
+    detail: Detail,
 ) -> Vec<&'a LoadFindings> {
     let is_told = |load: &&LoadFindings| {
         let leads = leading.iter().any(|of| std::ptr::eq(*of, *load));
-        load.cell.is_some() && (room == Room::All || leads)
+        load.cell.is_some() && (detail == Detail::All || leads)
     };
     findings.loads.iter().filter(is_told).collect()
 }

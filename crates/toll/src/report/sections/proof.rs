@@ -2,9 +2,9 @@
 
 use crate::analysis::findings::{Claim, Findings, ProofSummary, SpansOfLoads, Topic};
 
-use super::content::in_first_order;
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, words};
 use crate::report::figures::{rounded, share};
+use crate::report::values::in_first_order;
 
 /// Of claims that the same cases make more are only counted.
 const MOST_ALIKE: usize = 6;

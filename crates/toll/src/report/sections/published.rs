@@ -4,11 +4,12 @@ use crate::analysis::findings::{
     Derived, Findings, LoadFindings, Publication, RecomputedRow, ReferenceRow,
 };
 
-use super::content::in_first_order;
 use super::pods::other_rates;
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale, ratio, rounded, signed, verbatim, verbatim_column};
-use crate::report::wording::{ends, interval_title, load_title, range};
+use crate::report::values::in_first_order;
+use crate::report::wording::{interval_title, load_title, range};
 
 /// Published figures beside the measured ones, ratios first; none when the study has none.
 pub(in crate::report) fn published(findings: &Findings) -> Option<Section> {

@@ -2,9 +2,9 @@
 
 use crate::analysis::findings::{LoadFindings, Metric, View};
 
-use super::content::value_of;
 use crate::report::document::{Cell, Piece, Tone};
 use crate::report::figures::{Quantity, Scale, share};
+use crate::report::values::value_of;
 
 /// Rates further apart than this are not equal (METHOD.md rule 2).
 const EQUAL_RATE_TOLERANCE: f64 = 0.02;

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use crate::analysis::findings::{Fact, Findings, RoundLine};
 
-use super::Room;
+use super::Detail;
 use crate::report::caveats::database;
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::{clock, share};
 
-/// Every arm of every round; with little room only those of which something does not count.
-pub(in crate::report) fn rounds(findings: &Findings, room: Room) -> Section {
+/// Every arm of every round; with less detail only those of which something does not count.
+pub(in crate::report) fn rounds(findings: &Findings, detail: Detail) -> Section {
     let (valid, all) = findings.extent.slices;
     let (excused, cycles) = findings.extent.excused;
     let text = format!("{valid} of {all} slices count; {excused} of {cycles} cycles are excused.");
@@ -22,7 +22,7 @@ pub(in crate::report) fn rounds(findings: &Findings, room: Room) -> Section {
         words("path"),
         words("what does not count"),
     ];
-    let is_shown = |line: &&RoundLine| room == Room::All || is_weak(line);
+    let is_shown = |line: &&RoundLine| detail == Detail::All || is_weak(line);
     let rows: Vec<_> = findings.rounds.iter().filter(is_shown).map(round_row).collect();
     let table = (!rows.is_empty()).then(|| Piece::Table(Table::new(columns, rows)));
     let pieces = std::iter::once(Piece::Text(text)).chain(table);

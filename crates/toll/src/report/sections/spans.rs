@@ -2,11 +2,12 @@
 
 use crate::analysis::findings::{Estimate, Findings, LoadFindings, SpanCosts};
 
-use super::content::in_first_order;
 use crate::report::charts;
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale};
-use crate::report::wording::{ends, interval, primary};
+use crate::report::values::in_first_order;
+use crate::report::wording::{interval, primary};
 
 /// What a span costs, by variant and pod; none when no two loads differ in spans.
 pub(in crate::report) fn spans(findings: &Findings) -> Option<Section> {

@@ -4,10 +4,10 @@ use clap::ValueEnum;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::number;
 use crate::study::quantity::{Metrics, Name, TimeSpan};
-use crate::study::schema;
 
 /// Connections of a pod to its database.
 const POOL: u32 = 16;
@@ -91,7 +91,7 @@ pub struct Service {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(
-    transform = schema::allow_bare_names,
+    transform = allow_bare_names,
     extend("examples" = [{"built_in": {"work": {"cpu": "500us"}}}, {"command": ["./my-api", "--port", "8080"]}])
 )]
 pub enum Program {
@@ -531,4 +531,20 @@ impl Default for Reply {
 
 fn default_group() -> Name {
     "default".parse().expect("small letters only")
+}
+
+/// Of a choice of mappings, those that need no key may also stand as their bare name.
+fn allow_bare_names(schema: &mut schemars::Schema) {
+    let choices = schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter();
+    for choices in choices {
+        let needs_none =
+            |inner: &Value| inner["type"] == "object" && inner.get("required").is_none();
+        let names = choices
+            .iter()
+            .flat_map(|choice| choice["properties"].as_object().into_iter().flatten());
+        let bare = names.filter(|(_, inner)| needs_none(inner));
+        let bare: Vec<Value> =
+            bare.map(|(name, _)| json!({"type": "string", "const": name})).collect();
+        choices.extend(bare);
+    }
 }

@@ -3,7 +3,7 @@
 //! Which part calls which, and which has something in the database, is the application's own: a file can only say
 //! which service plays which part.
 
-use super::app::OwnCalls;
+use super::own_calls::OwnCalls;
 use super::{Violation, at_value, database_at, program_at, unknown};
 use crate::study::fault::Problem;
 use crate::study::model::{Airline, AirlinePart, App, Database, Method, Request, Service, Study};

@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 
+use super::own_calls::OwnCalls;
 use super::{Violation, airline, at_key, at_value, database_at, program_at, service_at, unknown};
 use crate::study::fault::Problem;
 use crate::study::model::{
@@ -222,16 +223,6 @@ fn circle(way: &[Call]) -> Violation {
     let callers = way.iter().chain(way.first()).map(|call| call.caller.to_string());
     let found = at_value(Problem::CallCircle { circle: callers.collect() }, at(last));
     others.iter().fold(found, |found, call| found.see_value(at(call), "this call leads there"))
-}
-
-/// What a program calls, where that is its own affair.
-pub(super) struct OwnCalls {
-    /// Whether the service calls just that.
-    pub fit: bool,
-    /// The program and what it calls, in words.
-    pub rule: String,
-    /// Services that it could call; none when it calls nothing.
-    pub example: Vec<String>,
 }
 
 /// The built-in service and the user's own program call what the study says; others do not.

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::request::{is_placeholder, placeholders};
+use super::placeholder::{is_placeholder, placeholders};
 use super::{Violation, airline, at_key, at_value};
 use crate::study::fault::Problem;
 use crate::study::model::{Request, Study};

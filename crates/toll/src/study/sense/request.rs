@@ -1,5 +1,6 @@
 //! Whether what a load asks can be answered, and its answers checked.
 
+use super::placeholder::{is_placeholder, placeholders};
 use super::{Violation, airline, at_key, at_value, booking, program_at};
 use crate::study::fault::Problem;
 use crate::study::model::{Load, Method, Program, Request, Service, Study};
@@ -60,19 +61,6 @@ fn unknown_placeholders(request: &Request, at: &Pointer) -> Vec<Violation> {
         Some(at_value(problem, at.child(key)))
     };
     texts.into_iter().filter_map(unknown).collect()
-}
-
-/// What stands between double braces.
-pub(super) fn placeholders(text: &str) -> impl Iterator<Item = &str> {
-    text.split("{{").skip(1).map(|rest| rest.split_once("}}").map_or(rest, |(name, _)| name))
-}
-
-/// Whether the load engine fills it in; `toll_load::Target` says how.
-pub(super) fn is_placeholder(name: &str) -> bool {
-    let range = name.strip_prefix("random.").and_then(|range| range.split_once('.'));
-    let whole = |bound: &str| bound.parse::<i64>().ok();
-    let range = range.and_then(|(low, high)| Some((whole(low)?, whole(high)?)));
-    matches!(name, "counter" | "random") || range.is_some_and(|(low, high)| low <= high)
 }
 
 /// Services behind the entry that query a database and have no answer to a POST.

@@ -4,17 +4,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::Arc;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::*;
-use crate::data_plane::{CallCounters, HboneCounters, ProxyCounters};
-use crate::deployment::{Ambient, DataPlane, Deployment, Mtls, NodeProxy, Program as Plays};
+use crate::Role;
+use crate::artifacts::{Artifact, Fetch, Need};
+use crate::deployment::{Ambient, DataPlane, Deployment, Mtls, NodeProxy, Program, Service};
+use crate::evidence::{CallCounters, HboneCounters, ProxyCounters};
 use crate::fixture::chain;
-use crate::lab::LocalOptions;
-use crate::local::{Isolation, LocalLab, survey, tools};
-use crate::parts::{self, Fetch};
+use crate::host::isolation::{Isolation, survey};
+use crate::host::spawn::SpawnContext;
+use crate::host::tools::{self, Tool};
+use crate::local::{LocalEnvironment, LocalLab};
+use crate::options::LocalOptions;
+use crate::probe::{Outcome, Speech};
 
 const REQUESTS: u64 = 6;
 
@@ -34,7 +40,7 @@ fn deployment(mtls: Mtls, nodes: usize, waypoint: bool) -> Deployment {
         name: "ingress".into(),
         port: 8080,
         calls: vec!["client".into()],
-        program: Plays::Gateway,
+        program: Program::Gateway,
         replicas: 1,
         ..deployment.services[0].clone()
     };
@@ -63,22 +69,24 @@ impl Up {
         tamper: impl FnOnce(&Path),
     ) -> Option<Self> {
         let program = std::env::current_exe().unwrap().with_file_name("../toll-service");
-        let Ok(envoy) = parts::envoy(Fetch::Forbidden) else { skip!("there is no Envoy") };
+        let Ok(envoy) = Need::Artifact(Artifact::Envoy).find(Fetch::Forbidden) else {
+            skip!("there is no Envoy")
+        };
         let Ok(service) = program.canonicalize() else { skip!("toll-service is not built") };
         if !survey().iter().any(|(level, possible)| *level == isolation && possible.is_ok()) {
             skip!(format!("isolation level {isolation} is not possible here"));
         }
         let mode = fs::Permissions::from_mode(0o755);
         let folder = tempfile::Builder::new().permissions(mode).tempdir_in("/tmp").unwrap();
-        let options = options(isolation, folder.path(), service, envoy.path);
+        let options = options(isolation, folder.path(), service, &envoy[0].1.path);
         let lab = LocalLab::new(options).unwrap();
         let mut up = LocalEnvironment::new(&lab, deployment, &folder.path().join("logs")).unwrap();
         up.make_pods().unwrap();
         up.make_proxies().unwrap();
-        tamper(&up.folder);
+        tamper(&up.setup.folder);
         up.start_proxies().unwrap();
         up.await_ready().unwrap();
-        up.start_services().unwrap();
+        up.start_programs(Role::Application, None).unwrap();
         up.await_ready().unwrap();
         Some(Self { environment: up, _folder: folder })
     }
@@ -86,44 +94,48 @@ impl Up {
     /// From the load's pod, which stands outside of the mesh.
     fn ask(&self, to: SocketAddrV4) -> (Outcome, Option<u16>) {
         let Up { environment: up, .. } = self;
-        let place = up.load_place();
-        let answer = probe(&up.launcher, &up.options.service, &place, to, Speech::Request).unwrap();
+        let context = up.pods.load(&up.setup.machine);
+        let prober = up.processes.prober(&up.setup.machine.options);
+        let answer = prober.probe(&context, to, Speech::Request).unwrap();
         (answer.outcome, answer.status)
     }
 
     fn ask_entry(&self) -> (Outcome, Option<u16>) {
-        self.ask(self.environment.entry())
+        self.ask(self.environment.setup.entry())
     }
 
     /// What `openssl s_client` says of a handshake with the HBONE port of a pod.
     fn greet(&self, pod: Ipv4Addr, identity: Option<&str>) -> String {
-        let folder = self.environment.folder.join("identity");
+        let folder = self.environment.setup.folder.join("identity");
         let mut command = Command::new("openssl");
         command.args(["s_client", "-ign_eof", "-alpn", "h2", "-connect", &format!("{pod}:15008")]);
         if let Some(name) = identity {
             command.arg("-cert").arg(folder.join(format!("{name}.crt")));
             command.arg("-key").arg(folder.join(format!("{name}.key")));
         }
-        self.environment.load_place().apply(&mut command).unwrap();
+        let Up { environment: up, .. } = self;
+        up.pods.load(&up.setup.machine).apply(&mut command).unwrap();
         // No HTTP/2: whoever is let in is closed at that.
-        let output = self.environment.launcher.run(command, &"\0".repeat(64)).unwrap();
+        let output = up.processes.launcher().run(command, &"\0".repeat(64)).unwrap();
         String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     }
 
     /// Who has a connection with the HBONE port of a pod.
     fn hbone_peers(&self, pod: &str) -> BTreeSet<String> {
-        let place = inside(self.environment.namespace_of(pod).unwrap());
+        let context = SpawnContext::inside(self.environment.pods.network(pod).unwrap());
         let args = ["-H", "-t", "-n", "state", "established", "sport = :15008"];
-        let ss = Tool { launcher: &self.environment.launcher, program: "ss", args: &args };
-        let table = ss.run(pod, &place, "").unwrap();
+        let ss =
+            Tool { launcher: self.environment.processes.launcher(), program: "ss", args: &args };
+        let table = ss.run(pod, &context, "").unwrap();
         let peers = table.lines().filter_map(|line| line.split_whitespace().nth(3));
         peers.filter_map(|peer| Some(peer.rsplit_once(':')?.0.to_owned())).collect()
     }
 
     fn counters(&self) -> BTreeMap<String, ProxyCounters> {
-        let plans = self.environment.plans.iter();
-        let read = |plan: &ProxyPlan| data_plane::counters(&plan.admin_socket).unwrap();
-        plans.map(|plan| (plan.pod.clone(), read(plan))).collect()
+        let Up { environment: up, .. } = self;
+        let observer = up.observer();
+        let ask = |pod: &str, at, speech| observer.ask_in(pod, at, speech);
+        up.proxies.counters(&up.setup, &ask).unwrap()
     }
 
     /// What came over HBONE for `service`, at all nodes.
@@ -144,32 +156,18 @@ impl Up {
     }
 
     fn pod(&self, name: &str) -> SocketAddrV4 {
-        let pods = &self.environment.topology.pods;
+        let pods = &self.environment.setup.topology.pods;
         let pod = pods.iter().find(|pod| pod.pod == name).unwrap();
         SocketAddrV4::new(pod.ip, pod.app_port)
     }
 }
 
-fn options(isolation: Isolation, folder: &Path, service: PathBuf, envoy: PathBuf) -> LocalOptions {
-    LocalOptions {
-        certificate_lifetime: LocalOptions::CERTIFICATE_LIFETIME,
-        mongo: None,
-        isolation: Some(isolation),
-        service: vec![service.into()],
-        load: vec!["true".into()],
-        envoy: Some(envoy),
-        nginx: None,
-        postgres: None,
-        java: None,
-        spring: None,
-        petclinic_gateway: None,
-        petclinic_vets: None,
-        opentelemetry: None,
-        collector: vec![],
-        realtime: false,
-        work_dir: folder.join("lab"),
-        interrupt: Arc::default(),
-    }
+fn options(isolation: Isolation, folder: &Path, service: PathBuf, envoy: &Path) -> LocalOptions {
+    let load = vec!["true".into()];
+    let mut options = LocalOptions::new(vec![service.into()], load, folder.join("lab"));
+    options.isolation = Some(isolation);
+    options.artifacts.put(Artifact::Envoy, envoy);
+    options
 }
 
 const ANSWERED: (Outcome, Option<u16>) = (Outcome::Answered, Some(200));
@@ -283,7 +281,7 @@ fn without_root_there_can_be_a_waypoint() {
 
 #[test]
 fn a_plan_shows_what_each_node_each_captured_pod_and_the_waypoint_get() {
-    let options = options(Isolation::Pods, Path::new("/tmp/x"), "true".into(), "true".into());
+    let options = options(Isolation::Pods, Path::new("/tmp/x"), "true".into(), Path::new("true"));
     let Ok(lab) = LocalLab::new(options) else { return skip_without_pods() };
     let files = lab.render(&deployment(Mtls::Strict, 2, true)).unwrap();
     let names: BTreeSet<&str> = files.iter().map(|file| file.name.as_str()).collect();

@@ -8,7 +8,7 @@ use crate::report::charts;
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::Scale;
 use crate::report::parts::{self, Part};
-use crate::report::sections::content::in_first_order;
+use crate::report::values::in_first_order;
 use crate::report::wording::interval;
 
 /// A table of one step by role, and the data plane at every step.

@@ -5,7 +5,7 @@ use super::words::{as_change, microseconds, percents, signed_interval};
 use crate::analysis::findings::{Estimate, StaircaseDifference};
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::{Scale, ratio, rounded};
-use crate::report::sections::content::in_first_order;
+use crate::report::values::in_first_order;
 use crate::report::wording::{change_in_words, outside_zero};
 
 /// A group for what each is held against; none without two variants.

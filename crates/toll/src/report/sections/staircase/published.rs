@@ -6,9 +6,9 @@ use super::words::{as_change, percents, signed_interval};
 use crate::analysis::findings::{Derived, Estimate, Findings, RecomputedRow};
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::{signed, verbatim};
-use crate::report::sections::content::in_first_order;
 use crate::report::sections::published::{Derivation, did_not_run, notes, recomputed};
 use crate::report::sections::sweep::listed;
+use crate::report::values::in_first_order;
 use crate::report::wording::change_in_words;
 
 /// What the source says of the throughput, and what follows from the rest; none when the study has nothing of it.

@@ -4,9 +4,10 @@ use super::Stairs;
 use crate::analysis::findings::{Estimate, StaircaseStep};
 use crate::report::charts;
 use crate::report::document::{Cell, Piece, Section, Table, Tone, figures, words};
+use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale};
 use crate::report::sections::sweep::listed;
-use crate::report::wording::{ends, range};
+use crate::report::wording::range;
 
 /// A row a step, with the intervals below.
 pub(super) fn throughput(stairs: &Stairs<'_>) -> Section {

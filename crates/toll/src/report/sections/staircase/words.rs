@@ -1,9 +1,10 @@
 //! How a staircase says percentages and intervals. Decides nothing.
 
 use crate::analysis::findings::Estimate;
+use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale};
 use crate::report::sections::sweep::several;
-use crate::report::wording::{ends, range};
+use crate::report::wording::range;
 
 /// `20 clients`.
 pub(in crate::report) fn several_clients(clients: u32) -> String {

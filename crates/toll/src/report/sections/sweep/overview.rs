@@ -7,7 +7,7 @@ use crate::analysis::findings::{LoadFindings, Metric, ResourceGroup, ResourceUse
 use crate::report::charts;
 use crate::report::document::{Cell, Group, Piece, Section, Table, figures, words};
 use crate::report::figures::Scale;
-use crate::report::sections::content::{in_first_order, value_of};
+use crate::report::values::{in_first_order, value_of};
 
 const PERCENTILES: [(Metric, &str); 2] = [(Metric::LatencyP50, "p50"), (Metric::LatencyP99, "p99")];
 

@@ -4,10 +4,11 @@ use super::Sweep;
 use super::words::cell_name;
 use crate::analysis::findings::{LoadFindings, RecomputedRow, ReferenceRow};
 use crate::report::document::{Cell, Group, Piece, Section, Table, figures, words};
+use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale, ratio, verbatim_column};
-use crate::report::sections::content::in_first_order;
 use crate::report::sections::published::{did_not_run, figure_title, notes, recomputed, row_name};
-use crate::report::wording::{ends, range};
+use crate::report::values::in_first_order;
+use crate::report::wording::range;
 
 /// A row a cell, a group a figure; none when the study has none.
 pub(in crate::report) fn published(sweep: &Sweep<'_>) -> Option<Section> {

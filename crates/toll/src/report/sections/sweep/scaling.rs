@@ -6,9 +6,10 @@ use super::words::{at_rate, listed, several, stacked};
 use crate::analysis::findings::{Crossing, Estimate, HeldOut, ScaledQuantity, Scaling};
 use crate::report::charts;
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale, change, figure, signed, verbatim};
-use crate::report::sections::content::in_first_order;
-use crate::report::wording::{ends, interval, outside_zero};
+use crate::report::values::in_first_order;
+use crate::report::wording::{interval, outside_zero};
 
 /// What it costs by pods and rate; none when nothing was fitted.
 pub(super) fn scaling(sweep: &Sweep<'_>) -> Option<Section> {

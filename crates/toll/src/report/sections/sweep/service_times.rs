@@ -5,8 +5,9 @@ use super::words::{below, several};
 use crate::analysis::findings::{Estimate, ServiceTimeCurve, ServiceTimes};
 use crate::report::charts;
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
+use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale, verbatim};
-use crate::report::wording::{ends, interval};
+use crate::report::wording::interval;
 
 /// Service time by rate; none where no size had several rates.
 pub(super) fn service_times(sweep: &Sweep<'_>) -> Option<Section> {
@@ -16,7 +17,7 @@ pub(super) fn service_times(sweep: &Sweep<'_>) -> Option<Section> {
     pieces.push(Piece::List(verdicts(sweep, widest)));
     let all = &sweep.findings.service_times;
     let columns = all.iter().flat_map(|t| t.variants.iter().map(|c| c.variant.as_str()));
-    let columns = crate::report::sections::content::in_first_order(columns);
+    let columns = crate::report::values::in_first_order(columns);
     let groups = all.iter().map(|times| group(times, &columns)).collect();
     let heads = std::iter::once(words("")).chain(columns.iter().map(|name| figures(*name)));
     pieces.push(Piece::Table(Table { columns: heads.collect(), groups }));

@@ -4,7 +4,7 @@ use super::{SideBySide, count};
 use crate::analysis::findings::{HeySummary, LoadFindings, Step};
 use crate::report::document::{Cell, Group, Piece, Table, bars, figures, heads, row};
 use crate::report::figures::{Quantity, Scale, figure, rounded, verbatim};
-use crate::report::sections::content::in_first_order;
+use crate::report::values::in_first_order;
 
 /// Width of the longest bar of the histogram.
 const BAR: f64 = 28.0;

@@ -6,9 +6,9 @@ mod vegeta;
 
 use crate::analysis::findings::{Findings, LoadFindings, VariantLoad};
 
-use super::Room;
-use super::content::in_first_order;
+use super::Detail;
 use crate::report::document::{Cell, Column, Group, Piece, Section, Table, heads, row};
+use crate::report::values::in_first_order;
 use crate::report::wording::load_title;
 
 /// What another tool would print of a load; empty where it has nothing of it.
@@ -18,11 +18,11 @@ const TOOLS: [(&str, Summary); 3] =
     [("hey", hey::pieces), ("k6", k6::pieces), ("vegeta", vegeta::pieces)];
 
 /// Each tool's summary of each load, behind its title.
-pub(super) fn tools(findings: &Findings, room: Room) -> Option<Section> {
+pub(super) fn tools(findings: &Findings, detail: Detail) -> Option<Section> {
     let mut folds: Vec<Piece> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
     // Of many cells the summaries would fill a comment.
-    let told = |load: &&LoadFindings| room == Room::All || load.cell.is_none();
+    let told = |load: &&LoadFindings| detail == Detail::All || load.cell.is_none();
     for load in findings.loads.iter().filter(told) {
         for (tool, summary) in TOOLS {
             let pieces = summary(load);

@@ -1,0 +1,87 @@
+//! How often requests crossed sidecars: counted at each way through each of them, and added up.
+
+use crate::claim::{Claim, Direction, Traversal};
+use crate::deployment::{Deployment, Program, Service};
+use crate::evidence::ProxyCounters;
+use crate::programs::databases::Databases;
+use crate::proof::bounds::Bounds;
+use crate::proof::claims::{count_claim, distinct};
+use crate::proof::expected::Expected;
+use crate::proof::window::Window;
+
+/// Every way through every sidecar. One that could not be read counts nothing.
+pub(super) fn traversals(seen: &Window<'_>, databases: &Databases<'_>) -> Vec<Traversal> {
+    let pods = seen.deployment.pods().into_iter();
+    let with_sidecar = pods.filter(|(_, service)| service.takes_sidecar());
+    with_sidecar.flat_map(|(pod, service)| ways(seen, databases, &pod, service)).collect()
+}
+
+fn ways(
+    seen: &Window<'_>,
+    databases: &Databases<'_>,
+    pod: &str,
+    service: &Service,
+) -> Vec<Traversal> {
+    let way = |direction, callee, counted| {
+        let pod = pod.to_owned();
+        Traversal { pod, direction, callee, counted }
+    };
+    let into = match databases.find(&service.name) {
+        Some(database) => database.crossings_into(pod),
+        None => seen.pod_growth(pod, ProxyCounters::inbound).unwrap_or(0),
+    };
+    let mut ways = vec![way(Direction::Inbound, None, into)];
+    let callees = distinct(service.calls.iter().map(String::as_str)).into_iter();
+    for callee in callees.filter(|callee| !seen.deployment.passes_by(callee)) {
+        let counted = match databases.find(callee) {
+            Some(database) => database.crossings_from(pod),
+            None => seen.pod_growth(pod, |c| c.call(callee).requests).unwrap_or(0),
+        };
+        ways.push(way(Direction::Outbound, Some(callee.to_owned()), counted));
+    }
+    ways
+}
+
+/// Ways through sidecars: into each service that has one, and out of it for each call.
+fn crossings(deployment: &Deployment, expected: &Expected<'_>) -> Bounds {
+    let crossings_of = |service: &Service| {
+        let callees = distinct(service.calls.iter().map(String::as_str)).into_iter();
+        let through = callees.filter(|callee| !deployment.passes_by(callee));
+        let calls: Bounds = through.map(|callee| expected.calls(service, callee)).sum();
+        expected.arrivals(&service.name) + calls
+    };
+    deployment.services.iter().filter(|s| s.takes_sidecar()).map(crossings_of).sum()
+}
+
+/// The claim of a mesh, or why it cannot be made.
+pub(super) fn every_request(
+    seen: &Window<'_>,
+    expected: &Expected<'_>,
+    traversals: &[Traversal],
+) -> Result<Claim, String> {
+    if let Some(database) = asked_by_users_own(seen) {
+        return Err(format!(
+            "how many sidecars each request crossed: a program of the user's own asks {database} as often as it likes"
+        ));
+    }
+    let mut programs = seen.deployment.services.iter().map(|service| &service.program);
+    let claim = match programs.any(Program::calls_by_request) {
+        // As many as its calls, which depend on what it asks for.
+        true => "every request crossed the sidecars on its way".to_owned(),
+        false => {
+            let once = Expected::of_requests(seen.deployment, 1);
+            let each = crossings(seen.deployment, &once).least;
+            let several = if each == 1 { "" } else { "s" };
+            format!("every request crossed {each} sidecar{several}")
+        }
+    };
+    let counted = traversals.iter().map(|way| way.counted).sum();
+    Ok(count_claim(claim, crossings(seen.deployment, expected), Some(counted)))
+}
+
+/// A database that a program of the user's own asks.
+fn asked_by_users_own<'a>(seen: &Window<'a>) -> Option<&'a str> {
+    let databases = seen.deployment.services.iter().filter(|s| s.program.is_database());
+    let mut names = databases.map(|database| database.name.as_str());
+    names.find(|name| seen.deployment.callers_of(name).any(|s| s.program.is_users_own()))
+}

@@ -1,0 +1,45 @@
+//! A program of the user's own.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::LabError;
+use crate::host::spawn::Start;
+use crate::topology::Site;
+
+/// The addresses of the called services are in the environment: there are no names in a pod's network.
+///
+/// # Errors
+/// When the study names no program, or it calls a service that is not there.
+pub(super) fn start(site: &Site<'_>, argv: &[String]) -> Result<Start, LabError> {
+    let (program, arguments) = argv.split_first().ok_or_else(|| LabError::Start {
+        component: site.pod.pod.clone(),
+        program: PathBuf::new(),
+        source: io::ErrorKind::InvalidInput.into(),
+    })?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    for callee in &site.service.calls {
+        let addresses: Vec<_> =
+            site.addresses_of(callee)?.iter().map(ToString::to_string).collect();
+        command.env(call_variable(callee), addresses.join(","));
+    }
+    Ok(Start::new(program.into(), command))
+}
+
+/// `TOLL_CALL_` and the service's name in capitals.
+fn call_variable(callee: &str) -> String {
+    let capital = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    format!("TOLL_CALL_{}", callee.chars().map(capital).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_called_service_is_named_by_a_variable_that_a_shell_can_read() {
+        assert_eq!(call_variable("name-db.v2"), "TOLL_CALL_NAME_DB_V2");
+    }
+}

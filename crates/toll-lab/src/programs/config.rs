@@ -1,0 +1,40 @@
+//! What the configuration files of toll's own programs have in common.
+
+use std::net::SocketAddrV4;
+
+use serde::Serialize;
+
+use crate::LabError;
+use crate::topology::Site;
+
+/// A service that is called over HTTP.
+#[derive(Debug, Serialize)]
+pub(super) struct CallConfig {
+    pub(super) service: String,
+    addresses: Vec<SocketAddrV4>,
+    host: String,
+}
+
+/// All that the program at `site` calls, but for databases.
+///
+/// # Errors
+/// When it calls a service that is not there.
+pub(super) fn http_calls(site: &Site<'_>) -> Result<Vec<CallConfig>, LabError> {
+    let callees = site.service.calls.iter().filter(|name| !site.deployment.is_database(name));
+    let call = |callee: &String| {
+        Ok(CallConfig {
+            service: callee.clone(),
+            addresses: site.addresses_of(callee)?,
+            host: format!("{callee}:{}", site.topology.pods_of(callee)?[0].app_port),
+        })
+    };
+    callees.map(call).collect()
+}
+
+pub(super) fn json(config: &impl Serialize) -> String {
+    serde_json::to_string_pretty(config).expect("plain fields always have a JSON form") + "\n"
+}
+
+pub(super) fn whole(duration: u128) -> u64 {
+    u64::try_from(duration).unwrap_or(u64::MAX)
+}

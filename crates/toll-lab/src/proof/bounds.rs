@@ -1,0 +1,39 @@
+//! What a count may show.
+
+use std::iter::Sum;
+use std::ops::{Add, Mul};
+
+/// The least and the most that a count may show: proxies may send requests again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    pub least: u64,
+    pub most: u64,
+}
+
+impl Bounds {
+    pub(crate) fn exactly(count: u64) -> Self {
+        Self { least: count, most: count }
+    }
+}
+
+impl Add for Bounds {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { least: self.least + other.least, most: self.most + other.most }
+    }
+}
+
+impl Mul<u64> for Bounds {
+    type Output = Self;
+
+    fn mul(self, factor: u64) -> Self {
+        Self { least: self.least * factor, most: self.most * factor }
+    }
+}
+
+impl Sum for Bounds {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), Add::add)
+    }
+}

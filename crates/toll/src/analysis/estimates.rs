@@ -1,0 +1,14 @@
+//! Turns estimates of the statistics into those that reports have.
+
+use super::LEVEL;
+use super::findings::Estimate;
+
+/// What one round alone shows: it has no interval.
+pub fn single(value: f64) -> Estimate {
+    Estimate { value, low: value, high: value, level: LEVEL.share(), rounds: 1 }
+}
+
+/// As it is reported.
+pub fn estimate(e: toll_stats::Estimate) -> Estimate {
+    Estimate { value: e.value, low: e.low, high: e.high, level: e.level.share(), rounds: e.samples }
+}
