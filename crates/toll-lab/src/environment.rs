@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::fake::{FakeEngine, FakeEnvironment};
+use crate::kubernetes::{KubernetesEngine, KubernetesEnvironment};
 use crate::local::{LocalEngine, LocalEnvironment};
 use crate::{LabError, NextLine, Proof, Sample, Traffic};
 
@@ -14,12 +15,17 @@ pub struct Environment(Kind);
 #[derive(Debug)]
 enum Kind {
     Local(Box<LocalEnvironment>),
+    Kubernetes(Box<KubernetesEnvironment>),
     Fake(Box<FakeEnvironment>),
 }
 
 impl Environment {
     pub(crate) fn local(environment: LocalEnvironment) -> Self {
         Self(Kind::Local(Box::new(environment)))
+    }
+
+    pub(crate) fn kubernetes(environment: KubernetesEnvironment) -> Self {
+        Self(Kind::Kubernetes(Box::new(environment)))
     }
 
     pub(crate) fn fake(environment: FakeEnvironment) -> Self {
@@ -30,6 +36,7 @@ impl Environment {
     pub fn entry_url(&self) -> String {
         match &self.0 {
             Kind::Local(environment) => environment.entry_url(),
+            Kind::Kubernetes(environment) => environment.entry_url(),
             Kind::Fake(environment) => environment.entry_url(),
         }
     }
@@ -39,6 +46,7 @@ impl Environment {
     pub fn entry_ca(&self) -> Option<String> {
         match &self.0 {
             Kind::Local(environment) => environment.entry_ca(),
+            Kind::Kubernetes(environment) => environment.entry_ca(),
             Kind::Fake(environment) => environment.entry_ca(),
         }
     }
@@ -48,7 +56,7 @@ impl Environment {
     pub fn database_servers(&self) -> BTreeMap<String, String> {
         match &self.0 {
             Kind::Local(environment) => environment.database_servers(),
-            Kind::Fake(_) => BTreeMap::new(),
+            Kind::Kubernetes(_) | Kind::Fake(_) => BTreeMap::new(),
         }
     }
 
@@ -56,6 +64,7 @@ impl Environment {
     pub fn sample_counters(&mut self) -> Sample {
         match &mut self.0 {
             Kind::Local(environment) => environment.sample_counters(),
+            Kind::Kubernetes(environment) => environment.sample(),
             Kind::Fake(environment) => environment.sample_counters(),
         }
     }
@@ -64,6 +73,7 @@ impl Environment {
     pub fn sample(&mut self) -> Sample {
         match &mut self.0 {
             Kind::Local(environment) => environment.sample(),
+            Kind::Kubernetes(environment) => environment.sample(),
             Kind::Fake(environment) => environment.sample(),
         }
     }
@@ -73,6 +83,7 @@ impl Environment {
     pub fn sample_in_passing(&mut self) -> Sample {
         match &mut self.0 {
             Kind::Local(environment) => environment.sample_in_passing(),
+            Kind::Kubernetes(environment) => environment.sample(),
             Kind::Fake(environment) => environment.sample(),
         }
     }
@@ -86,6 +97,9 @@ impl Environment {
         match &mut self.0 {
             Kind::Local(environment) => {
                 environment.start_engine().map(|engine| LoadEngine(Engine::Local(engine)))
+            }
+            Kind::Kubernetes(environment) => {
+                environment.start_engine().map(|engine| LoadEngine(Engine::Kubernetes(engine)))
             }
             Kind::Fake(environment) => {
                 Ok(LoadEngine(Engine::Fake(Box::new(environment.start_engine()))))
@@ -101,6 +115,7 @@ impl Environment {
     pub fn open_proof(&mut self) -> Result<(), LabError> {
         match &mut self.0 {
             Kind::Local(environment) => environment.open_proof(),
+            Kind::Kubernetes(environment) => environment.open_proof(),
             Kind::Fake(environment) => {
                 environment.open_proof();
                 Ok(())
@@ -118,6 +133,7 @@ impl Environment {
     pub fn close_proof(&mut self, traffic: Traffic) -> Result<Proof, LabError> {
         match &mut self.0 {
             Kind::Local(environment) => environment.close_proof(traffic),
+            Kind::Kubernetes(environment) => environment.close_proof(&traffic),
             Kind::Fake(environment) => environment.close_proof(traffic),
         }
     }
@@ -126,6 +142,7 @@ impl Environment {
     pub fn crashed(&mut self) -> Option<LabError> {
         match &self.0 {
             Kind::Local(environment) => environment.crashed(),
+            Kind::Kubernetes(environment) => environment.crashed(),
             Kind::Fake(environment) => environment.crashed(),
         }
     }
@@ -137,6 +154,7 @@ impl Environment {
     pub fn down(self) -> Result<(), LabError> {
         match self.0 {
             Kind::Local(environment) => environment.down(),
+            Kind::Kubernetes(environment) => environment.down(),
             Kind::Fake(environment) => {
                 environment.down();
                 Ok(())
@@ -145,25 +163,61 @@ impl Environment {
     }
 }
 
-/// A load program that runs. Dropping it tells it that there are no more plans; the environment ends it.
+/// A load program that runs, in one load pod or in several. Dropping it tells it that there are no more plans; the
+/// environment ends it.
 #[derive(Debug)]
 pub struct LoadEngine(Engine);
 
 #[derive(Debug)]
 enum Engine {
     Local(LocalEngine),
+    Kubernetes(KubernetesEngine),
     Fake(Box<FakeEngine>),
 }
 
 impl LoadEngine {
-    /// Hands it a plan, JSON, which it carries out as soon as it has read it. The events of a plan end with a line
-    /// `{"event":"report",...}`. A program that has ended is told of by [`Self::next_line`].
+    /// Load pods, each of which carries plans of its own.
+    pub fn pods(&self) -> usize {
+        match &self.0 {
+            Engine::Kubernetes(engine) => engine.pods(),
+            Engine::Local(_) | Engine::Fake(_) => 1,
+        }
+    }
+
+    /// An instant at which plans that are sent now can begin in all load pods, for each pod by its own clock,
+    /// nanoseconds since 1970. None where a single pod begins as soon as it has read its plan.
     ///
     /// # Errors
-    /// When its pipe fails.
-    pub fn send(&mut self, plan_json: &[u8]) -> Result<(), LabError> {
+    /// When the pods' time cannot be asked.
+    pub fn common_start(&self) -> Result<Option<Vec<u64>>, LabError> {
+        match &self.0 {
+            Engine::Kubernetes(engine) if engine.pods() > 1 => engine.common_start().map(Some),
+            Engine::Kubernetes(_) | Engine::Local(_) | Engine::Fake(_) => Ok(None),
+        }
+    }
+
+    /// By how much the load pods' clocks moved against each other since the engine was started, nanoseconds, at the
+    /// most; 0 for a single pod.
+    ///
+    /// # Errors
+    /// When the pods' time cannot be asked.
+    pub fn clock_drift_ns(&self) -> Result<u64, LabError> {
+        match &self.0 {
+            Engine::Kubernetes(engine) if engine.pods() > 1 => engine.clock_drift_ns(),
+            Engine::Kubernetes(_) | Engine::Local(_) | Engine::Fake(_) => Ok(0),
+        }
+    }
+
+    /// Hands a plan, JSON, to the load pod of this number, which carries it out as soon as it has read it, or at the
+    /// instant that the plan names. The events of a plan end with a line `{"event":"report",...}`. A program that has
+    /// ended is told of by [`Self::next_line`].
+    ///
+    /// # Errors
+    /// When the way to it fails.
+    pub fn send(&mut self, pod: usize, plan_json: &[u8]) -> Result<(), LabError> {
         match &mut self.0 {
             Engine::Local(engine) => engine.send(plan_json),
+            Engine::Kubernetes(engine) => engine.send(pod, plan_json),
             Engine::Fake(engine) => {
                 engine.send(plan_json);
                 Ok(())
@@ -171,10 +225,11 @@ impl LoadEngine {
         }
     }
 
-    /// The next line, waiting up to `wait` for it.
+    /// The next line of any load pod, waiting up to `wait` for it.
     pub fn next_line(&mut self, wait: Duration) -> NextLine {
         match &mut self.0 {
             Engine::Local(engine) => engine.next_line(wait),
+            Engine::Kubernetes(engine) => engine.next_line(wait),
             Engine::Fake(engine) => engine.next_line(),
         }
     }
@@ -183,6 +238,7 @@ impl LoadEngine {
     pub fn kill(&mut self) {
         match &mut self.0 {
             Engine::Local(engine) => engine.kill(),
+            Engine::Kubernetes(engine) => engine.kill(),
             Engine::Fake(engine) => engine.kill(),
         }
     }
@@ -194,6 +250,10 @@ impl LoadEngine {
     pub fn end(self) -> Result<(), LabError> {
         match self.0 {
             Engine::Local(engine) => engine.end(),
+            Engine::Kubernetes(mut engine) => {
+                engine.kill();
+                Ok(())
+            }
             Engine::Fake(_) => Ok(()),
         }
     }

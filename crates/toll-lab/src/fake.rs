@@ -354,7 +354,7 @@ mod tests {
         let mut environment = up(&fake());
         let mut engine = environment.start_engine().unwrap();
         for expected in [[0, 500, 1000], [1000, 1500, 2000]] {
-            engine.send(b"{}").unwrap();
+            engine.send(0, b"{}").unwrap();
             let mut seen = vec![server_cpu(&mut environment)];
             while let NextLine::Line(_) = engine.next_line(Duration::ZERO) {
                 seen.push(server_cpu(&mut environment));
@@ -369,7 +369,7 @@ mod tests {
         let lab = fake();
         let mut arms = [(); 2].map(|()| up(&lab));
         let mut engines = arms.each_mut().map(|arm| arm.start_engine().unwrap());
-        engines.iter_mut().for_each(|engine| engine.send(b"{}").unwrap());
+        engines.iter_mut().for_each(|engine| engine.send(0, b"{}").unwrap());
         for engine in [0, 1, 1] {
             assert!(matches!(engines[engine].next_line(Duration::ZERO), NextLine::Line(_)));
         }
@@ -418,7 +418,7 @@ mod tests {
         let mut environment = up(&lab);
         let mut engine = environment.start_engine().unwrap();
         let crashed = [(); 3].map(|()| {
-            engine.send(b"{}").unwrap();
+            engine.send(0, b"{}").unwrap();
             environment.crashed().is_some()
         });
         assert_eq!(crashed, [false, true, true]);

@@ -3,8 +3,10 @@
 use std::path::{Path, absolute};
 
 use crate::environment::Environment;
+use crate::error::KubernetesError;
 use crate::fake::FakeLab;
 use crate::host::isolation::Isolation;
+use crate::kubernetes::{self, KubernetesLab, KubernetesOptions};
 use crate::local::LocalLab;
 use crate::{Deployment, LabError, LocalOptions, Rendered};
 
@@ -13,6 +15,10 @@ use crate::{Deployment, LabError, LocalOptions, Rendered};
 pub enum Lab {
     /// This machine.
     Local(Box<LocalLab>),
+    /// A cluster.
+    Kubernetes(Box<KubernetesLab>),
+    /// What would be in one; nothing comes up.
+    Manifests(String),
     /// No processes at all: for tests of what uses a lab.
     Fake(FakeLab),
 }
@@ -28,11 +34,41 @@ impl Lab {
         LocalLab::new(options).map(|lab| Self::Local(Box::new(lab)))
     }
 
+    /// The cluster of the current context as a lab.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be reached.
+    pub fn kubernetes(options: KubernetesOptions) -> Result<Self, LabError> {
+        KubernetesLab::new(options).map(|lab| Self::Kubernetes(Box::new(lab)))
+    }
+
+    /// No cluster, but what would be applied to one whose pods have this image: only for [`Self::render`].
+    pub fn manifests(image: &str) -> Self {
+        Self::Manifests(image.to_owned())
+    }
+
+    /// Cores of all machines that arms run on; `None` where that is this machine.
+    pub fn cores(&self) -> Option<usize> {
+        match self {
+            Self::Kubernetes(lab) => Some(lab.cores()),
+            Self::Local(_) | Self::Manifests(_) | Self::Fake(_) => None,
+        }
+    }
+
+    /// The image of all pods; `None` where they have none.
+    pub fn image(&self) -> Option<&str> {
+        match self {
+            Self::Kubernetes(lab) => Some(lab.image()),
+            Self::Manifests(image) => Some(image),
+            Self::Local(_) | Self::Fake(_) => None,
+        }
+    }
+
     /// How far apart the pods are; `None` where that is not this machine's affair.
     pub fn isolation(&self) -> Option<Isolation> {
         match self {
             Self::Local(lab) => Some(lab.isolation()),
-            Self::Fake(_) => None,
+            Self::Kubernetes(_) | Self::Manifests(_) | Self::Fake(_) => None,
         }
     }
 
@@ -41,6 +77,7 @@ impl Lab {
     pub fn stands_alone(&self, deployment: &Deployment) -> bool {
         match self {
             Self::Local(lab) => lab.stands_alone(deployment),
+            Self::Kubernetes(_) | Self::Manifests(_) => false,
             // As on the smallest machine.
             Self::Fake(_) => deployment.has_fixed_ports(),
         }
@@ -50,6 +87,8 @@ impl Lab {
     pub fn facts(&self) -> Vec<(String, String)> {
         match self {
             Self::Local(lab) => lab.facts(),
+            Self::Kubernetes(lab) => lab.facts(),
+            Self::Manifests(_) => Vec::new(),
             Self::Fake(_) => vec![("isolation".to_owned(), "fake".to_owned())],
         }
     }
@@ -61,7 +100,7 @@ impl Lab {
     pub fn facts_of(&self, deployment: &Deployment) -> Result<Vec<(String, String)>, LabError> {
         match self {
             Self::Local(lab) => lab.facts_of(deployment),
-            Self::Fake(_) => Ok(Vec::new()),
+            Self::Kubernetes(_) | Self::Manifests(_) | Self::Fake(_) => Ok(Vec::new()),
         }
     }
 
@@ -69,6 +108,8 @@ impl Lab {
     pub fn lacks(&self) -> Vec<String> {
         match self {
             Self::Local(lab) => lab.lacks(),
+            Self::Kubernetes(lab) => lab.lacks(),
+            Self::Manifests(_) => Vec::new(),
             Self::Fake(_) => vec!["no traffic: all numbers are made up".to_owned()],
         }
     }
@@ -80,6 +121,8 @@ impl Lab {
     pub fn render(&self, deployment: &Deployment) -> Result<Vec<Rendered>, LabError> {
         match self {
             Self::Local(lab) => lab.render(deployment),
+            Self::Kubernetes(lab) => lab.render(deployment),
+            Self::Manifests(image) => kubernetes::render(deployment, image),
             Self::Fake(lab) => Ok(lab.render(deployment)),
         }
     }
@@ -91,6 +134,8 @@ impl Lab {
     pub fn up(&self, deployment: &Deployment, logs: &Path) -> Result<Environment, LabError> {
         match self {
             Self::Local(lab) => lab.up(deployment, logs).map(Environment::local),
+            Self::Kubernetes(lab) => lab.up(deployment, logs).map(Environment::kubernetes),
+            Self::Manifests(_) => Err(KubernetesError::NoCluster.into()),
             Self::Fake(lab) => Ok(Environment::fake(lab.up(deployment))),
         }
     }

@@ -9,6 +9,7 @@
 mod claim;
 mod deployment;
 mod evidence;
+mod exposition;
 mod http;
 mod sample;
 
@@ -27,6 +28,8 @@ mod certificates;
 
 mod probe;
 
+pub mod image;
+
 mod envoy;
 mod proof;
 
@@ -35,6 +38,9 @@ mod programs;
 mod planes;
 
 mod local;
+
+mod in_cluster;
+mod kubernetes;
 
 mod environment;
 mod fake;
@@ -52,12 +58,17 @@ pub use deployment::{
     Service, SidecarProxy, Stall,
 };
 pub use environment::{Environment, LoadEngine};
-pub use error::{DataPlaneFailure, LabError};
+pub use error::{DataPlaneFailure, KubernetesError, LabError};
 pub use fake::{FakeCall, FakeLab, FakeLoadScript};
 pub use host::error::HostError;
 pub use host::isolation::{Isolation, Reason, survey};
 pub use host::ports::Holder;
 pub use host::process::Ending;
+pub use in_cluster::serve_in_cluster;
+pub use kubernetes::{
+    ClusterSurvey, KubernetesLab, KubernetesOptions, clean as clean_cluster, role_of_a_run,
+    survey as survey_cluster,
+};
 pub use lab::Lab;
 pub use local::{LocalLab, clean};
 pub use options::LocalOptions;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::LabError;
+use crate::evidence::{PathReport, Plaintext, Walk};
 use crate::host::process::{Launcher, Patience};
 use crate::host::spawn::{SpawnContext, Start};
 
@@ -65,6 +66,42 @@ pub(crate) enum Speech {
     Postgres,
     /// TLS without a certificate.
     Tls,
+}
+
+impl Answer {
+    /// What the entry's answer says of the way to it.
+    pub(crate) fn walk(self) -> Walk {
+        Walk {
+            server: self.headers.get("server").cloned(),
+            report: serde_json::from_str::<PathReport>(&self.body).ok(),
+        }
+    }
+
+    /// What became of plaintext.
+    pub(crate) fn plaintext(&self) -> Plaintext {
+        match (self.outcome, self.status) {
+            // A database's answer has no status, and neither has TLS.
+            (Outcome::Answered | Outcome::Established, status) => {
+                Plaintext::Answered(status.unwrap_or(0))
+            }
+            (Outcome::Reset | Outcome::Closed, _) => Plaintext::Closed,
+            (Outcome::Refused, _) => Plaintext::Refused,
+            (outcome, _) => Plaintext::Unclear(format!("{outcome:?}").to_lowercase()),
+        }
+    }
+}
+
+impl Speech {
+    /// What the service program is told.
+    fn arguments(self) -> Vec<&'static str> {
+        match self {
+            Self::Request => vec![],
+            Self::Get(path) => vec!["--path", path],
+            Self::PathReport => vec!["--header", "x-toll-probe: 1"],
+            Self::Postgres => vec!["--speak", "postgres"],
+            Self::Tls => vec!["--speak", "tls"],
+        }
+    }
 }
 
 /// How TLS is spoken by one who knows whom it wants.
@@ -151,13 +188,7 @@ impl Prober<'_> {
             return Ok(Vec::new());
         }
         let mut command = self.probe_command(targets);
-        match speech {
-            Speech::Request => &mut command,
-            Speech::Get(path) => command.args(["--path", path]),
-            Speech::PathReport => command.args(["--header", "x-toll-probe: 1"]),
-            Speech::Postgres => command.args(["--speak", "postgres"]),
-            Speech::Tls => command.args(["--speak", "tls"]),
-        };
+        command.args(speech.arguments());
         self.run_probes(command, from, targets)
     }
 
@@ -189,10 +220,7 @@ impl Prober<'_> {
 
     fn probe_command(&self, targets: &[SocketAddrV4]) -> Command {
         let mut command = self.command();
-        command.arg("probe").args(["--timeout-ms", "5000"]);
-        for target in targets {
-            command.args(["--connect", &target.to_string()]);
-        }
+        command.args(first_arguments(targets));
         command
     }
 
@@ -210,12 +238,25 @@ impl Prober<'_> {
     }
 }
 
+/// What the service program is told for probes of these targets, before what they say.
+fn first_arguments(targets: &[SocketAddrV4]) -> Vec<String> {
+    let first = ["probe", "--timeout-ms", "5000"].map(str::to_owned).into_iter();
+    let connect = |target: &SocketAddrV4| ["--connect".to_owned(), target.to_string()];
+    first.chain(targets.iter().flat_map(connect)).collect()
+}
+
+/// What the service program is told to send one message to each target.
+pub(crate) fn arguments(targets: &[SocketAddrV4], speech: Speech) -> Vec<String> {
+    let speech = speech.arguments().into_iter().map(str::to_owned);
+    first_arguments(targets).into_iter().chain(speech).collect()
+}
+
 fn only(answers: Vec<Answer>) -> Answer {
     answers.into_iter().next().expect("there are as many answers as targets")
 }
 
 /// One line for each target.
-fn read(stdout: &[u8], targets: usize) -> Result<Vec<Answer>, String> {
+pub(crate) fn read(stdout: &[u8], targets: usize) -> Result<Vec<Answer>, String> {
     let answers = serde_json::Deserializer::from_slice(stdout).into_iter::<Answer>();
     let answers = answers.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
     match answers.len() {
@@ -240,5 +281,23 @@ mod tests {
             (Outcome::Established, Some("ab12"))
         );
         assert_eq!(read(lines, 3).unwrap_err(), "2 answers for 3 addresses");
+    }
+
+    #[test]
+    fn only_a_connection_that_was_made_and_then_closed_counts_as_closed() {
+        let outcome = |outcome| {
+            Answer {
+                outcome,
+                status: None,
+                headers: BTreeMap::new(),
+                body: String::new(),
+                server: None,
+                message: None,
+            }
+            .plaintext()
+        };
+        assert_eq!(outcome(Outcome::Reset), Plaintext::Closed);
+        assert_eq!(outcome(Outcome::Refused), Plaintext::Refused);
+        assert_eq!(outcome(Outcome::Timeout), Plaintext::Unclear("timeout".into()));
     }
 }

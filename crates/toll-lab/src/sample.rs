@@ -34,6 +34,8 @@ pub enum Role {
     SniProxy,
     /// The application's database.
     Database,
+    /// What configures the proxies of a mesh that is installed in the cluster.
+    ControlPlane,
     /// What takes the spans of tracing agents: toll's own, as the load engine is.
     Collector,
     /// The load engine.

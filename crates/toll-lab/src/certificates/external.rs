@@ -67,7 +67,7 @@ impl ExternalFiles {
 pub(crate) fn known_as(external: &External, capture: Capture) -> &str {
     match capture {
         Capture::Transparent(_) => &external.host,
-        Capture::Explicit => "localhost",
+        Capture::Explicit | Capture::InCluster => "localhost",
     }
 }
 

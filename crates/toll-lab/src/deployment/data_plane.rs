@@ -35,6 +35,15 @@ impl DataPlane {
         matches!(self, Self::Sidecar { .. })
     }
 
+    /// Whether it is of a mesh that is installed in the cluster.
+    pub fn is_installed(&self) -> bool {
+        match self {
+            Self::Sidecar { proxy, .. } => *proxy == SidecarProxy::Installed,
+            Self::Ambient(ambient) => ambient.proxy == NodeProxy::Installed,
+            Self::Bare | Self::Agent(_) => false,
+        }
+    }
+
     /// By which way traffic leaves a mesh of sidecars.
     pub fn egress(&self) -> Option<&Egress> {
         match self {
@@ -140,6 +149,8 @@ pub enum NodeProxy {
         /// The program.
         binary: PathBuf,
     },
+    /// That of the mesh which is installed in the cluster.
+    Installed,
 }
 
 impl NodeProxy {
@@ -148,6 +159,7 @@ impl NodeProxy {
         match self {
             Self::Envoy => "Envoy",
             Self::Ztunnel { .. } => "ztunnel",
+            Self::Installed => "the cluster's own",
         }
     }
 }
@@ -180,6 +192,8 @@ pub enum AgentKind {
 pub enum SidecarProxy {
     /// Envoy, configured as Istio configures its sidecar.
     Envoy,
+    /// That of the mesh which is installed in the cluster.
+    Installed,
 }
 
 /// What an inbound sidecar accepts. Connections between sidecars are mTLS in both modes.

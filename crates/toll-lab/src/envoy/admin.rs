@@ -4,20 +4,24 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::bootstrap::{
-    EGRESS, INBOUND_EDGE, INBOUND_MTLS, INBOUND_PLAINTEXT, PASSTHROUGH, callee_of,
+    EGRESS, INBOUND_EDGE, INBOUND_MTLS, INBOUND_PLAINTEXT, PASSTHROUGH, callee_of, socket_address,
 };
+use super::cluster::Cluster;
 use super::hbone;
+use super::listener::{self, Direction};
 use crate::error::DataPlaneError;
 use crate::evidence::{CallCounters, HboneCounters, ProxyCounters};
 use crate::http::{HttpError, ask};
 
 /// Only what [`translate`] reads: the whole list would cost the proxy several times as much.
-const STATS: &str = "/stats?format=json&usedonly&type=Counters\
+pub(crate) const STATS: &str = "/stats?format=json&usedonly&type=Counters\
     &filter=^(http\\.inbound_.*\\.downstream_rq_total\
     |http\\.hbone.*\\.downstream_cx_upgrades_total\
     |listener\\.(hbone.*|egress)\\.ssl\\.(handshake|fail_verify_.*|connection_error)\
@@ -45,6 +49,51 @@ pub(crate) fn counters(socket: &Path) -> Result<ProxyCounters, DataPlaneError> {
     let stats: Stats = ask_json(socket, STATS, "/stats")?;
     Ok(translate(&stats))
 }
+
+/// The same of an Envoy in a cluster, by its answer to [`STATS`].
+///
+/// # Errors
+/// When that is no list of statistics.
+pub(crate) fn counters_in(answer: &str) -> Result<ProxyCounters, serde_json::Error> {
+    Ok(translate(&serde_json::from_str(answer)?))
+}
+
+/// The configuration of an Envoy whose admin interface is asked by another pod: it stays on the pod's own loopback, and
+/// a listener of its own passes on questions for statistics and for readiness alone, as Istio's does.
+///
+/// # Errors
+/// When it cannot be written as YAML.
+pub(crate) fn asked_from_outside(bootstrap: &Value) -> Result<String, DataPlaneError> {
+    let mut config = bootstrap.clone();
+    let admin = SocketAddrV4::new(Ipv4Addr::LOCALHOST, ADMIN_PORT);
+    config["admin"] = json!({"address": socket_address(admin)});
+    let route =
+        |prefix: &str| json!({"match": {"prefix": prefix}, "route": {"cluster": ADMIN_CLUSTER}});
+    let host = json!({
+        "name": ADMIN_CLUSTER, "domains": ["*"], "routes": [route("/stats"), route("/ready")],
+    });
+    let manager = listener::http_connection_manager(Direction::Edge, ADMIN_CLUSTER, vec![host]);
+    let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, STATS_PORT);
+    let chains = vec![listener::open_chain(manager)];
+    let listener = listener::listener(ADMIN_CLUSTER, Direction::Edge, address, chains);
+    let resources = &mut config["static_resources"];
+    push(&mut resources["listeners"], listener);
+    push(&mut resources["clusters"], Cluster::to(ADMIN_CLUSTER, &[admin]).build());
+    serde_saphyr::to_string(&config).map_err(DataPlaneError::Unwritable)
+}
+
+fn push(list: &mut Value, item: Value) {
+    list.as_array_mut().expect("a configuration has lists of listeners and clusters").push(item);
+}
+
+/// Where an Envoy in a cluster has its admin interface; Istio's port.
+const ADMIN_PORT: u16 = 15_000;
+
+/// Where it answers for it; Istio's port.
+pub(crate) const STATS_PORT: u16 = 15_090;
+
+/// Its own name for that.
+const ADMIN_CLUSTER: &str = "admin";
 
 #[derive(Debug, Deserialize)]
 struct Stats {

@@ -9,7 +9,7 @@ use super::{listener, tls};
 use crate::certificates::mesh::IdentityFiles;
 use crate::deployment::{Deployment, Program};
 use crate::error::DataPlaneError;
-use crate::topology::{Capture, PodAddresses, Topology};
+use crate::topology::{Capture, PodAddresses, Topology, distinct};
 
 /// One called service and its pods.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl<'a> Call<'a> {
     ) -> Cluster {
         let cluster = self.cluster(|pod| match capture {
             Capture::Transparent(_) => pod.app_port,
-            Capture::Explicit => pod.inbound_port,
+            Capture::Explicit | Capture::InCluster => pod.inbound_port,
         });
         cluster.over(tls::upstream(identities, caller, self.callee, (self.port, self.protocol)))
     }
@@ -74,7 +74,7 @@ impl<'a> Call<'a> {
 
     /// The pods' own ports.
     pub(crate) fn addresses(&self) -> Vec<SocketAddrV4> {
-        self.pods.iter().map(|pod| SocketAddrV4::new(pod.ip, pod.app_port)).collect()
+        distinct(self.pods.iter().map(|pod| SocketAddrV4::new(pod.ip, pod.app_port)))
     }
 
     /// The pods' addresses.
@@ -84,7 +84,7 @@ impl<'a> Call<'a> {
 
     fn cluster(&self, port: impl Fn(&PodAddresses) -> u16) -> Cluster {
         let endpoint = |pod: &&PodAddresses| SocketAddrV4::new(pod.ip, port(pod));
-        let endpoints: Vec<SocketAddrV4> = self.pods.iter().map(endpoint).collect();
+        let endpoints = distinct(self.pods.iter().map(endpoint));
         Cluster::to(&self.cluster_name(), &endpoints)
     }
 

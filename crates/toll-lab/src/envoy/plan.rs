@@ -20,6 +20,8 @@ pub(crate) struct ProxyPlan {
     pub config_name: String,
     /// Its text.
     pub config: String,
+    /// What is in it.
+    pub bootstrap: Value,
     /// Script for `nft -f -` inside the pod; none with explicit capture and for proxies that capture nothing there.
     pub redirect: Option<String>,
     /// Of a node's proxy: the pods in whose networks it has sockets. It inherits their descriptors, and must find
@@ -56,12 +58,13 @@ impl ProxyPlan {
         bootstrap: impl FnOnce(&Path) -> Result<Value, DataPlaneError>,
     ) -> Result<Self, DataPlaneError> {
         let admin_socket = socket_below(dir, &format!("{pod}.admin.sock"))?;
-        let config = bootstrap(&admin_socket)?;
+        let bootstrap = bootstrap(&admin_socket)?;
         let config_name = format!("{pod}.envoy.yaml");
         Ok(Self {
             pod: pod.to_owned(),
             role,
-            config: serde_saphyr::to_string(&config).map_err(DataPlaneError::Unwritable)?,
+            config: serde_saphyr::to_string(&bootstrap).map_err(DataPlaneError::Unwritable)?,
+            bootstrap,
             redirect: None,
             networks: Vec::new(),
             args: arguments(workers, &dir.join(&config_name)),

@@ -4,8 +4,10 @@ use std::io;
 use std::path::PathBuf;
 
 mod data_plane;
+mod kubernetes;
 
 pub(crate) use data_plane::DataPlaneError;
+pub use kubernetes::KubernetesError;
 
 use crate::artifacts::{ArtifactError, Lacking};
 use crate::host::error::HostError;
@@ -199,6 +201,9 @@ pub enum LabError {
     /// Sidecars, identities, counters.
     #[error(transparent)]
     DataPlane(#[from] Box<DataPlaneFailure>),
+    /// The cluster that the lab is in.
+    #[error(transparent)]
+    Kubernetes(#[from] Box<KubernetesError>),
     /// Something outlives the lab.
     #[error("cannot remove {}", .0.join(", "))]
     Left(Vec<String>),
@@ -215,12 +220,19 @@ impl From<DataPlaneError> for LabError {
     }
 }
 
+impl From<KubernetesError> for LabError {
+    fn from(error: KubernetesError) -> Self {
+        Self::Kubernetes(Box::new(error))
+    }
+}
+
 impl LabError {
     /// What the user can do about it, with the command or key to type.
     pub fn help(&self) -> Option<String> {
         let text = match self {
             Self::IsolationImpossible { reason, .. } => return reason.help(),
             Self::DataPlane(failure) => return failure.0.help(),
+            Self::Kubernetes(error) => return error.help(),
             Self::NotAnSniProxy { source } => return source.help(),
             Self::Lacking(lacking) => lacking.help(),
             Self::Host(error) => error.help(),

@@ -24,7 +24,7 @@ use crate::host::error::HostError;
 use crate::host::occupants::Processes as HostProcesses;
 use crate::host::spawn::SpawnContext;
 use crate::planes::agent::{jar, jvms::jvms};
-use crate::probe::{Acquaintance, Answer, Outcome, Prober, Speech};
+use crate::probe::{Acquaintance, Answer, Prober, Speech};
 use crate::programs::handshake::{self, Attempt};
 use crate::programs::nginx::status::AnswerCounter;
 use crate::programs::running::Running;
@@ -179,7 +179,7 @@ impl<'a> Observer<'a> {
     /// # Errors
     /// When a probe gives no result.
     pub(super) fn reports(&self) -> Result<SelfReports, LabError> {
-        let walk = walk(self.ask_entry(Speech::PathReport)?);
+        let walk = self.ask_entry(Speech::PathReport)?.walk();
         Ok(SelfReports { walk, replicas: self.replicas()?, handshakes: self.handshakes()? })
     }
 
@@ -196,8 +196,9 @@ impl<'a> Observer<'a> {
             }
         };
         let reports = asked.iter().zip(answers);
-        let report =
-            |(pod, answer): (&&PodAddresses, _)| Some((pod.pod.clone(), walk(answer).report?));
+        let report = |(pod, answer): (&&PodAddresses, Answer)| {
+            Some((pod.pod.clone(), answer.walk().report?))
+        };
         Ok(reports.filter_map(report).collect())
     }
 
@@ -285,7 +286,7 @@ impl<'a> Observer<'a> {
         let addresses: Vec<SocketAddrV4> = targets.iter().map(|(_, address)| *address).collect();
         let answers = self.prober().probe_all(&self.load(), &addresses, speech)?;
         let pods = targets.iter().map(|(pod, _)| pod.pod.clone());
-        Ok(pods.zip(answers.iter().map(plaintext)).collect())
+        Ok(pods.zip(answers.iter().map(Answer::plaintext)).collect())
     }
 
     /// What becomes of TLS without a certificate that comes to the egress gateway from outside of the mesh, by the name
@@ -307,7 +308,7 @@ impl<'a> Observer<'a> {
             protocol: None,
         };
         let target = SocketAddrV4::new(at.ip, at.port);
-        Ok(Some(plaintext(&self.prober().greet(&self.load(), target, &with)?)))
+        Ok(Some(self.prober().greet(&self.load(), target, &with)?.plaintext()))
     }
 
     /// What each database says of itself.
@@ -388,45 +389,4 @@ fn is_asked_by_itself(site: &Site<'_>) -> bool {
     site.service.replicas > 1
         && !site.service.program.is_database()
         && site.service.program.reports() != Reports::Never
-}
-
-fn walk(answer: Answer) -> Walk {
-    Walk {
-        server: answer.headers.get("server").cloned(),
-        report: serde_json::from_str::<PathReport>(&answer.body).ok(),
-    }
-}
-
-fn plaintext(answer: &Answer) -> Plaintext {
-    match (answer.outcome, answer.status) {
-        // A database's answer has no status, and neither has TLS.
-        (Outcome::Answered | Outcome::Established, status) => {
-            Plaintext::Answered(status.unwrap_or(0))
-        }
-        (Outcome::Reset | Outcome::Closed, _) => Plaintext::Closed,
-        (Outcome::Refused, _) => Plaintext::Refused,
-        (outcome, _) => Plaintext::Unclear(format!("{outcome:?}").to_lowercase()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_connection_that_was_made_and_then_closed_counts_as_closed() {
-        let outcome = |outcome| {
-            plaintext(&Answer {
-                outcome,
-                status: None,
-                headers: BTreeMap::new(),
-                body: String::new(),
-                server: None,
-                message: None,
-            })
-        };
-        assert_eq!(outcome(Outcome::Reset), Plaintext::Closed);
-        assert_eq!(outcome(Outcome::Refused), Plaintext::Refused);
-        assert_eq!(outcome(Outcome::Timeout), Plaintext::Unclear("timeout".into()));
-    }
 }

@@ -107,7 +107,9 @@ pub(super) fn load_generator() -> Component {
 /// What a component is called in errors.
 pub(super) fn describe(component: &Component) -> String {
     match component.role {
-        Role::Application | Role::Waypoint | Role::Collector => component.pod.clone(),
+        Role::Application | Role::Waypoint | Role::Collector | Role::ControlPlane => {
+            component.pod.clone()
+        }
         Role::Sidecar => format!("{} sidecar", component.pod),
         Role::Gateway | Role::EgressGateway => format!("{} gateway", component.pod),
         Role::NodeProxy => format!("{} proxy", component.pod),
@@ -131,6 +133,7 @@ pub(super) fn file_stem(component: &Component) -> String {
         Role::SniProxy => "sni-proxy",
         Role::Database => "database",
         Role::Collector => "collector",
+        Role::ControlPlane => "control-plane",
         Role::LoadGenerator => return "load".to_owned(),
         Role::Harness => return "toll".to_owned(),
     };

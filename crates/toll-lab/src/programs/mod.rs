@@ -25,14 +25,15 @@ use running::Running;
 use crate::LabError;
 use crate::artifacts::{Artifact, Artifacts, Need};
 use crate::claim::{Asked, Claim};
-use crate::deployment::{Database, DatabaseServer, Deployment, Program, Service};
+use crate::deployment::{BuiltIn, Database, DatabaseServer, Deployment, Program, Runtime, Service};
 use crate::envoy::plan::ProxyPlan;
-use crate::error::DataPlaneError;
+use crate::error::{DataPlaneError, KubernetesError};
 use crate::evidence::DatabaseSnapshot;
 use crate::host::files;
 use crate::host::isolation::Isolation;
 use crate::host::ports;
 use crate::host::spawn::Start;
+use crate::image;
 use crate::options::LocalOptions;
 use crate::output::Rendered;
 use crate::proof::expected::{Expected, KnownCalls};
@@ -156,6 +157,45 @@ pub(crate) fn start(site: &Site<'_>, supplies: Supplies<'_>) -> Result<Option<St
         Program::Collector => collector::start(site, options),
         Program::Gateway => return Ok(None),
     }))
+}
+
+/// How a program runs in a container of toll's image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Contained {
+    /// The program and its arguments.
+    pub(crate) command: Vec<String>,
+    /// Its files and their texts.
+    pub(crate) files: Vec<(PathBuf, String)>,
+}
+
+/// The program at `site` in a container; none where a proxy plays the service.
+///
+/// # Errors
+/// When it calls a service that is not there, or cannot be in a container yet.
+pub(crate) fn contained(site: &Site<'_>) -> Result<Option<Contained>, LabError> {
+    let not_yet = |what: &str| {
+        let what = format!("the service `{}` ({what})", site.service.name);
+        Err(KubernetesError::NotYet { what }.into())
+    };
+    if site.service.external.is_some() {
+        return not_yet("outside of the mesh");
+    }
+    match &site.service.program {
+        Program::BuiltIn(BuiltIn { runtime: Runtime::Spring, .. }) | Program::Petclinic(_) => {
+            not_yet("on a JVM")
+        }
+        Program::BuiltIn(_) | Program::Airline(_) => {
+            let file = configuration(site)?.expect("toll's own programs have a configuration");
+            let words = [image::TOLL, "service", "--config"].map(str::to_owned);
+            let command = words.into_iter().chain([file.0.display().to_string()]).collect();
+            Ok(Some(Contained { command, files: vec![file] }))
+        }
+        Program::Nginx(page) => Ok(Some(nginx::contained(site, *page))),
+        Program::Gateway => Ok(None),
+        Program::Command(_) => not_yet("a program of your own"),
+        Program::Postgres(_) | Program::AirlineDatabase(_) => not_yet("a database"),
+        Program::Collector => not_yet("a collector of spans"),
+    }
 }
 
 /// One of toll's own programs, which takes its configuration by its first option.

@@ -40,7 +40,7 @@ pub(super) fn config(site: &Site<'_>) -> Result<String, LabError> {
         name: &site.service.name,
         listen: site.listens_at(),
         calls: http_calls(site)?,
-        metrics: metrics.map(|metrics| site.topology.listen_at(metrics.port)),
+        metrics: metrics.map(|metrics| site.listens_on(metrics.port)),
     }))
 }
 

@@ -14,7 +14,7 @@ use crate::HostSample;
 ///
 /// # Errors
 /// When `/proc/stat` cannot be read, or has another form.
-pub(super) fn read() -> io::Result<HostSample> {
+pub(crate) fn read() -> io::Result<HostSample> {
     let text = fs::read_to_string("/proc/stat")?;
     let sample = parse(&text, nanoseconds_per_tick(), super::clock::monotonic_ns());
     sample.ok_or_else(|| io::ErrorKind::InvalidData.into())

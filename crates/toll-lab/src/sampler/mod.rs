@@ -15,6 +15,7 @@ use crate::host::hierarchy::Hierarchies;
 use crate::{Component, ComponentSample, HostSample, Reading, Role, Sample};
 
 pub(crate) use clock::monotonic_ns;
+pub(crate) use host::read as read_host;
 pub(crate) use source::Source;
 
 /// The components of one environment and their counters, in the order of the deployment.

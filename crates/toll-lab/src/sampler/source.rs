@@ -62,6 +62,15 @@ impl Source {
         }
     }
 
+    /// The counters of a group whose processes are another's.
+    pub(crate) fn of_group(groups: &Hierarchies) -> Self {
+        let none = |what: &str| format!("its cgroup does not count {what}");
+        Self {
+            cpu: Cpu::of_group(groups).unwrap_or_else(|| Cpu::Missing(none("CPU time"))),
+            memory: Memory::of_group(groups).unwrap_or_else(|| Memory::Missing(none("memory"))),
+        }
+    }
+
     /// No counters, and why.
     pub(crate) fn missing(reason: &str) -> Self {
         Self { cpu: Cpu::Missing(reason.into()), memory: Memory::Missing(reason.into()) }
@@ -114,7 +123,7 @@ impl Source {
     }
 
     /// CPU time so far, nanoseconds.
-    pub(super) fn cpu_ns(&self) -> Reading<u64> {
+    pub(crate) fn cpu_ns(&self) -> Reading<u64> {
         match &self.cpu {
             Cpu::V2 { stat } => {
                 number(stat, |text| Some(format::keyed(text, "usage_usec")? * 1000), "usage_usec")
@@ -127,7 +136,7 @@ impl Source {
     }
 
     /// Memory now and at its highest.
-    pub(super) fn memory(&self) -> MemorySample {
+    pub(crate) fn memory(&self) -> MemorySample {
         match &self.memory {
             Memory::V2 { current, stat, peak } => MemorySample {
                 current: number(current, format::single, "memory.current"),

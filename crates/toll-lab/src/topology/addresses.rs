@@ -26,8 +26,10 @@ pub(crate) const HBONE_PORT: u16 = 15008;
 pub(crate) enum Capture {
     /// The pod's firewall redirects; nobody but the proxy knows.
     Transparent(Bypass),
-    /// Callers are given the sidecars' own addresses.
+    /// Callers are given the sidecars' own addresses; all pods share the machine's.
     Explicit,
+    /// Callers are given the sidecars' own addresses; each pod has one, and callers know services by another.
+    InCluster,
 }
 
 impl Capture {
@@ -35,15 +37,23 @@ impl Capture {
     pub(crate) fn proxy_user(self) -> Option<u32> {
         match self {
             Self::Transparent(Bypass::Uid(uid)) => Some(uid),
-            Self::Transparent(Bypass::Mark(_)) | Self::Explicit => None,
+            Self::Transparent(Bypass::Mark(_)) | Self::Explicit | Self::InCluster => None,
         }
     }
 
-    /// Where a program of a pod listens: with transparent capture each pod has a namespace to itself.
-    pub(crate) fn listen_ip(self) -> Ipv4Addr {
+    /// Where a gateway listens for probes alone.
+    pub(crate) fn probe_ip(self) -> Ipv4Addr {
         match self {
-            Self::Transparent(_) => Ipv4Addr::UNSPECIFIED,
-            Self::Explicit => Ipv4Addr::LOCALHOST,
+            Self::Transparent(_) | Self::Explicit => Ipv4Addr::LOCALHOST,
+            Self::InCluster => Ipv4Addr::UNSPECIFIED,
+        }
+    }
+
+    /// Where a proxy of a pod with this address listens for others.
+    pub(crate) fn proxy_ip(self, pod: Ipv4Addr) -> Ipv4Addr {
+        match self {
+            Self::Transparent(_) | Self::InCluster => Ipv4Addr::UNSPECIFIED,
+            Self::Explicit => pod,
         }
     }
 }
@@ -76,7 +86,8 @@ pub(crate) struct PodAddresses {
     pub calls: BTreeMap<String, SocketAddrV4>,
     /// Place of its node among [`Topology::nodes`].
     pub node: usize,
-    /// Of a gateway whose clients speak TLS: where it takes plaintext from inside of its pod, for probes.
+    /// Of a gateway whose clients speak TLS: where it takes plaintext for probes, from inside of its pod or, in a
+    /// cluster, from toll's own pods.
     pub probe_port: Option<u16>,
 }
 
@@ -162,7 +173,7 @@ impl Topology {
     pub(crate) fn pod_front(&self, pod: &PodAddresses) -> SocketAddrV4 {
         let port = match self.capture {
             Capture::Transparent(_) => pod.app_port,
-            Capture::Explicit => pod.inbound_port,
+            Capture::Explicit | Capture::InCluster => pod.inbound_port,
         };
         SocketAddrV4::new(pod.ip, port)
     }
@@ -181,7 +192,7 @@ impl Topology {
         let callees = self.pods_of(callee)?;
         Ok(match caller.calls.get(callee) {
             Some(listener) => vec![*listener],
-            None => callees.iter().map(|pod| SocketAddrV4::new(pod.ip, pod.app_port)).collect(),
+            None => distinct(callees.iter().map(|pod| SocketAddrV4::new(pod.ip, pod.app_port))),
         })
     }
 
@@ -194,8 +205,25 @@ impl Topology {
         self.egress.as_ref().ok_or_else(missing)
     }
 
-    /// Where a program of the deployment listens that the study gives this port.
-    pub(crate) fn listen_at(&self, port: u16) -> SocketAddrV4 {
-        SocketAddrV4::new(self.capture.listen_ip(), port)
+    /// The address that the program of this pod listens on: with transparent capture each pod has a namespace to
+    /// itself; in a cluster a program behind a sidecar of toll's is reached through that alone.
+    pub(crate) fn listen_ip(&self, pod: &PodAddresses) -> Ipv4Addr {
+        match self.capture {
+            Capture::Transparent(_) => Ipv4Addr::UNSPECIFIED,
+            Capture::Explicit => Ipv4Addr::LOCALHOST,
+            Capture::InCluster if pod.inbound_port == pod.app_port => Ipv4Addr::UNSPECIFIED,
+            Capture::InCluster => Ipv4Addr::LOCALHOST,
+        }
     }
+}
+
+/// Each once, in order: in a cluster all pods of a service are reached by one address.
+pub(crate) fn distinct(addresses: impl Iterator<Item = SocketAddrV4>) -> Vec<SocketAddrV4> {
+    let mut distinct: Vec<SocketAddrV4> = Vec::new();
+    for address in addresses {
+        if !distinct.contains(&address) {
+            distinct.push(address);
+        }
+    }
+    distinct
 }

@@ -12,7 +12,7 @@ pub(crate) fn hosts(
     topology: &Topology,
     service: &Service,
 ) -> Option<String> {
-    if topology.capture == Capture::Explicit {
+    if !matches!(topology.capture, Capture::Transparent(_)) {
         return None;
     }
     let spoken_to = service.calls.iter().chain([&service.name]);

@@ -147,7 +147,7 @@ const EGRESS_PORT: u16 = 15443;
 /// Where the SNI proxy beside it listens, as in Istio's task on wildcard hosts.
 const SNI_PORT: u16 = 18443;
 /// Where a gateway that speaks TLS takes plaintext from inside of its pod; Istio's gateways have their status there.
-const PROBE_PORT: u16 = 15021;
+pub(super) const PROBE_PORT: u16 = 15021;
 
 /// Of a pod without a sidecar only the program's own port means something.
 fn explicit(deployment: &Deployment, mut free: impl Iterator<Item = u16>) -> Topology {

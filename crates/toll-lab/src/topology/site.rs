@@ -1,6 +1,6 @@
 //! One pod of a deployment with all that its program is planned from.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,17 @@ impl<'a> Site<'a> {
 
     /// Where its program listens.
     pub(crate) fn listens_at(&self) -> SocketAddrV4 {
-        self.topology.listen_at(self.service.port)
+        self.listens_on(self.service.port)
+    }
+
+    /// Where its program listens on another port.
+    pub(crate) fn listens_on(&self, port: u16) -> SocketAddrV4 {
+        SocketAddrV4::new(self.listen_ip(), port)
+    }
+
+    /// The address that its program listens on.
+    pub(crate) fn listen_ip(&self) -> Ipv4Addr {
+        self.topology.listen_ip(self.pod)
     }
 
     /// Where its program connects to call `callee`.

@@ -310,11 +310,11 @@ fn a_load_program_that_takes_no_more_plans_is_told_of_by_its_next_line() {
     let lab = TestLab::at(Isolation::Loopback, &service);
     let mut environment = lab.up(&chain(free_ports(), NO_WORK));
     let mut engine = environment.start_engine().unwrap();
-    engine.send(b"only").unwrap();
+    engine.send(0, b"only").unwrap();
     let next = |engine: &mut LoadEngine| engine.next_line(Duration::from_secs(60));
     assert!(matches!(next(&mut engine), NextLine::Line(line) if line == "only"));
     assert!(matches!(next(&mut engine), NextLine::Ended(Ok(()))));
-    engine.send(b"one more").unwrap();
+    engine.send(0, b"one more").unwrap();
     assert!(matches!(next(&mut engine), NextLine::Ended(Ok(()))));
     engine.end().unwrap();
 }

@@ -108,7 +108,7 @@ const REPORT: &str = r#"{"event":"report"}"#;
 pub fn ask_once(environment: &Environment, engine: &mut LoadEngine) {
     let url = environment.entry_url();
     let at = url.trim_start_matches("http://").trim_end_matches('/');
-    engine.send(at.as_bytes()).unwrap();
+    engine.send(0, at.as_bytes()).unwrap();
     let mut answered = false;
     loop {
         match engine.next_line(Duration::from_secs(60)) {
@@ -272,7 +272,7 @@ pub fn carry_out(
     plan: &str,
 ) -> (Vec<String>, Result<(), toll_lab::LabError>) {
     let mut engine = environment.start_engine().unwrap();
-    engine.send(plan.as_bytes()).unwrap();
+    engine.send(0, plan.as_bytes()).unwrap();
     let mut lines = Vec::new();
     loop {
         match engine.next_line(Duration::from_secs(60)) {

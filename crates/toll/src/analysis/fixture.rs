@@ -129,6 +129,7 @@ pub fn customer_360() -> RunRecord {
             cores: Some(2),
             lacks: vec![],
             isolation: None,
+            cluster: None,
             realtime: false,
             changes: vec![],
         },
@@ -158,6 +159,7 @@ fn plan() -> Plan {
         guards_s: vec![],
         settle: SETTLE,
         side_by_side: true,
+        load_pods: 1,
         variants: vec![
             variant("bare", "ingress gateway only, no sidecars", DataPlane::Bare),
             variant(

@@ -30,6 +30,8 @@ pub enum Role {
     EgressGateway,
     SniProxy,
     Database,
+    /// Of a mesh that is installed in the cluster: it serves all arms, the baseline's too, so it is part of no arm's sum.
+    ControlPlane,
     Collector,
     LoadGenerator,
     /// toll itself.
@@ -41,7 +43,7 @@ pub enum Role {
 impl Role {
     /// Whether it is part of the system that is measured.
     pub fn is_measured(self) -> bool {
-        !self.is_instrument() && self != Self::Unattributed
+        !self.is_instrument() && !matches!(self, Self::ControlPlane | Self::Unattributed)
     }
 
     /// Whether it is toll's own: shown, and part of no sum.
@@ -72,6 +74,7 @@ impl From<toll_lab::Role> for Role {
             toll_lab::Role::EgressGateway => Self::EgressGateway,
             toll_lab::Role::SniProxy => Self::SniProxy,
             toll_lab::Role::Database => Self::Database,
+            toll_lab::Role::ControlPlane => Self::ControlPlane,
             toll_lab::Role::Collector => Self::Collector,
             toll_lab::Role::LoadGenerator => Self::LoadGenerator,
             toll_lab::Role::Harness => Self::Harness,

@@ -50,7 +50,11 @@ fn group_of(owner: &Owner) -> Option<ResourceGroup> {
         Role::Application | Role::Sidecar | Role::Database => Some(ResourceGroup::Application),
         Role::EgressGateway | Role::SniProxy => Some(ResourceGroup::Egress),
         Role::NodeProxy | Role::Waypoint => Some(ResourceGroup::NodeProxies),
-        Role::Collector | Role::LoadGenerator | Role::Harness | Role::Unattributed => None,
+        Role::ControlPlane
+        | Role::Collector
+        | Role::LoadGenerator
+        | Role::Harness
+        | Role::Unattributed => None,
     }
 }
 

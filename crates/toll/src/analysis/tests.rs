@@ -64,6 +64,7 @@ fn run_by_cycle(release: Release, show: impl Fn(&Arm, usize, usize) -> Shown) ->
             cores: Some(2),
             lacks: vec![],
             isolation: None,
+            cluster: None,
             realtime: false,
             changes: vec![],
         },
@@ -113,6 +114,7 @@ fn plan(release: Release) -> Plan {
         guards_s: vec![],
         settle: SETTLE,
         side_by_side: true,
+        load_pods: 1,
         variants: vec![variant("bare"), variant("mesh")],
         loads: vec![PlannedLoad {
             mix: vec![],

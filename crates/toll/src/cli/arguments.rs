@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::capacity::CapacityArguments;
 use crate::load::arguments::{LoadArguments, MergeArguments};
+use crate::store::ClusterChoice;
 use crate::study::{Runtime, Server};
 
 const EXAMPLES: &str = "\
@@ -19,6 +20,7 @@ Examples:
   toll report runs/20261121-140312-mesher
   toll plan-capacity RUN --pods 40 --rate 30
   toll calibrate --for 60m         does toll find what is there, and nothing else
+  toll run mesher --on kubernetes  the same in a cluster
   toll doctor                      what this machine can show, and what is missing
 
 Exit status: 0 done, 1 failed, 2 wrong command line or study file, 3 a variant
@@ -26,7 +28,7 @@ has nothing that counts, 4 `toll load` did not keep its schedule, 99 a --fail-if
 `toll load` was met, 130 interrupted (what was measured is kept).";
 
 /// A run is resumed as it was planned.
-const NOT_OF_A_RESUMED_RUN: [&str; 14] = [
+const NOT_OF_A_RESUMED_RUN: [&str; 17] = [
     "study",
     "quick",
     "paper",
@@ -39,6 +41,9 @@ const NOT_OF_A_RESUMED_RUN: [&str; 14] = [
     "database",
     "seed",
     "isolation",
+    "on",
+    "image",
+    "exact_cpu",
     "out",
     "realtime",
 ];
@@ -76,7 +81,11 @@ pub enum Command {
     /// Say what this machine can show, which parts are there, and what is missing
     Doctor(DoctorArguments),
     /// Remove what a killed run left behind
-    Clean,
+    Clean(CleanArguments),
+    /// Write the image of all pods in a cluster: toll, and the programs that it brings
+    Image(ImageArguments),
+    /// Print the Kubernetes objects of a study's variants, or the role that a run needs
+    Manifests(ManifestsArguments),
     /// The load engine: plans on stdin, events on stdout (a lab starts it)
     #[command(hide = true)]
     Engine,
@@ -86,6 +95,12 @@ pub enum Command {
         /// Its own arguments.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
+    },
+    /// toll's own pods in a cluster (the lab starts them)
+    #[command(hide = true)]
+    InCluster {
+        /// The role, and what it needs.
+        arguments: Vec<String>,
     },
     /// The collector of spans (a lab starts it)
     #[command(hide = true, disable_help_flag = true)]
@@ -136,6 +151,35 @@ pub struct StudyChoice {
     /// Isolation level (default: the best that this machine allows)
     #[arg(long, value_enum)]
     pub isolation: Option<IsolationChoice>,
+    /// Where to run: on this machine, or in the cluster of kubectl's current context
+    #[arg(long, value_enum, default_value_t, conflicts_with = "isolation")]
+    pub on: OnChoice,
+    /// With `--on kubernetes`: the image of all pods, as `toll image` writes it
+    #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
+    pub image: String,
+    /// With `--on kubernetes`: read CPU and memory by a pod on each node that mounts the node's counters
+    #[arg(long)]
+    pub exact_cpu: bool,
+}
+
+impl StudyChoice {
+    /// What was chosen of a cluster.
+    pub fn cluster(&self) -> ClusterChoice {
+        ClusterChoice { image: self.image.clone(), exact_cpu: self.exact_cpu }
+    }
+}
+
+/// What `toll image` calls an image unless it is told otherwise.
+pub const DEFAULT_IMAGE: &str = concat!("toll:", env!("CARGO_PKG_VERSION"));
+
+/// Where a study runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum OnChoice {
+    /// Pods of this machine's own
+    #[default]
+    Machine,
+    /// Pods of a cluster
+    Kubernetes,
 }
 
 /// How many rounds: all of them, or so many more.
@@ -293,16 +337,73 @@ impl CalibrateArguments {
             database: None,
             seed: self.seed,
             isolation: self.isolation,
+            on: OnChoice::Machine,
+            image: DEFAULT_IMAGE.into(),
+            exact_cpu: false,
         }
     }
+}
+
+/// Arguments of `toll clean`.
+#[derive(Debug, Args)]
+pub struct CleanArguments {
+    /// Where to clean: this machine, or the cluster of kubectl's current context
+    #[arg(long, value_enum, default_value_t)]
+    pub on: OnChoice,
+}
+
+/// Arguments of `toll image`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toll image                       toll and Envoy, in toll-image.tar
+  toll image --for ambient-replicas -o /tmp/toll.tar
+  kind load image-archive toll-image.tar
+  ctr -n k8s.io images import toll-image.tar
+  skopeo copy oci-archive:toll-image.tar docker://registry.example/toll:0.1.0")]
+pub struct ImageArguments {
+    /// The file to write
+    #[arg(short, long, value_name = "FILE", default_value = "toll-image.tar")]
+    pub out: PathBuf,
+    /// Only what this study needs: a built-in one or a study file
+    #[arg(long = "for", value_name = "STUDY")]
+    pub study: Option<String>,
+    /// What the image is called in the cluster
+    #[arg(long, value_name = "NAME:TAG", default_value = DEFAULT_IMAGE)]
+    pub name: String,
+}
+
+/// Arguments of `toll manifests`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toll manifests mesher
+  toll manifests mesher --variant istio
+  toll manifests --rbac | kubectl apply -f -")]
+pub struct ManifestsArguments {
+    /// A built-in study or a study file
+    #[arg(value_name = "STUDY", required_unless_present = "rbac")]
+    pub study: Option<String>,
+    /// Only this variant
+    #[arg(long, value_name = "NAME", conflicts_with = "rbac")]
+    pub variant: Option<String>,
+    /// The smallest role with which a run works
+    #[arg(long, conflicts_with = "study")]
+    pub rbac: bool,
+    /// The image of all pods
+    #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
+    pub image: String,
 }
 
 /// Arguments of `toll doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
     /// Fetch the parts that are missing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "on")]
     pub fetch: bool,
+    /// What to look at: this machine, or the cluster of kubectl's current context
+    #[arg(long, value_enum, default_value_t)]
+    pub on: OnChoice,
 }
 
 /// Forms of a report.

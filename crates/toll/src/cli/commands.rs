@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use toll_lab::artifacts::{self, Artifact, ArtifactError, Fetch};
-use toll_lab::{Isolation, Lab, LocalOptions};
+use toll_lab::{ClusterSurvey, Isolation, KubernetesOptions, Lab, LocalOptions};
 
 use super::arguments::{
-    DoctorArguments, IsolationChoice, PlanArguments, ReportArguments, ReportFormat, RoundsChoice,
-    RunArguments, StudyArguments, StudyChoice,
+    CleanArguments, DoctorArguments, IsolationChoice, ManifestsArguments, OnChoice, PlanArguments,
+    ReportArguments, ReportFormat, RoundsChoice, RunArguments, StudyArguments, StudyChoice,
 };
 use super::artifacts::FoundArtifacts;
 use super::exit;
@@ -26,7 +26,7 @@ use crate::load::{self, Ending as LoadEnding, Outcome, Shell};
 use crate::plan::{self, Choices, Plan, PlannedExtent};
 use crate::report;
 use crate::run::{self, Ending, Session};
-use crate::store::Store;
+use crate::store::{ClusterChoice, Store};
 use crate::study::{self, Profile, Study};
 
 /// `toll run`.
@@ -100,7 +100,8 @@ fn begun(
     plan.warnings[as_written..].iter().for_each(|warning| say(&format!("warning: {warning}")));
     run::check(&plan, &lab)?;
     let dir = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.study));
-    let facts = run::host_facts(&lab, arguments.realtime, &artifacts.labelled(), &plan)?;
+    let mut facts = run::host_facts(&lab, arguments.realtime, &artifacts.labelled(), &plan)?;
+    facts.cluster = (choice.on == OnChoice::Kubernetes).then(|| choice.cluster());
     let store = Store::create(&dir, &wish.text, &plan, &facts)?;
     Ok((store, plan, lab))
 }
@@ -126,6 +127,14 @@ impl Ready {
     ) -> Result<Self, CliError> {
         let wish = Wish::of(choice, rounds)?;
         let plan = wish.plan(vec![])?;
+        if choice.on == OnChoice::Kubernetes {
+            let plan = match unfit_for_a_cluster(&plan) {
+                missing if missing.is_empty() => plan,
+                missing => without(&wish, missing)?,
+            };
+            let lab = cluster_lab(&choice.cluster(), plan.load_pods, interrupt)?;
+            return Ok(Self { wish, plan, artifacts: FoundArtifacts::default(), lab });
+        }
         let artifacts = unless_interrupted(interrupt, FoundArtifacts::of(&plan))?;
         let plan = match artifacts.unavailable() {
             missing if missing.is_empty() => plan,
@@ -142,6 +151,16 @@ fn unless_interrupted<T>(
     outcome: Result<T, CliError>,
 ) -> Result<T, CliError> {
     if interrupt.load(Ordering::Relaxed) { Err(CliError::Interrupted) } else { outcome }
+}
+
+/// The variants that cannot be in a cluster, each with the reason.
+fn unfit_for_a_cluster(plan: &Plan) -> Vec<(String, String)> {
+    let lab = Lab::manifests("");
+    let unfit = |(variant, deployment): (&str, &toll_lab::Deployment)| {
+        let reason = lab.render(deployment).err()?;
+        Some((variant.to_owned(), reason.to_string()))
+    };
+    plan.ready().filter_map(unfit).collect()
 }
 
 /// The plan without the variants that cannot run here; what can run still runs.
@@ -161,8 +180,16 @@ fn resumed(
     // What another toll carries on is not touched.
     drop(store.lock()?);
     let mut host = store.host()?;
-    let artifacts = unless_interrupted(interrupt, FoundArtifacts::of(&plan))?.complete()?;
-    let lab = lab(host.isolation, host.realtime, &artifacts, interrupt)?;
+    let (artifacts, lab) = match &host.cluster {
+        Some(cluster) => {
+            (FoundArtifacts::default(), cluster_lab(cluster, plan.load_pods, interrupt)?)
+        }
+        None => {
+            let artifacts = unless_interrupted(interrupt, FoundArtifacts::of(&plan))?.complete()?;
+            let lab = lab(host.isolation, host.realtime, &artifacts, interrupt)?;
+            (artifacts, lab)
+        }
+    };
     run::check(&plan, &lab)?;
     host.resume_on(&run::host_facts(&lab, host.realtime, &artifacts.labelled(), &plan)?);
     host.changes.iter().for_each(|change| say(&format!("warning: {change}")));
@@ -229,7 +256,10 @@ pub fn plan(arguments: &PlanArguments) -> Result<u8, CliError> {
     let rounds = arguments.rounds.map(|rounds| rounds as usize);
     let plan = Wish::of(&arguments.choice, rounds)?.plan(vec![])?;
     let level = arguments.choice.isolation.map(isolation);
-    let lab = lab(level, false, &FoundArtifacts::default(), &Arc::default())?;
+    let lab = match arguments.choice.on {
+        OnChoice::Kubernetes => Lab::manifests(&arguments.choice.image),
+        OnChoice::Machine => lab(level, false, &FoundArtifacts::default(), &Arc::default())?,
+    };
     let plan = run::fitted(plan, &lab);
     if arguments.json {
         print(&serde_json::to_string_pretty(&plan).expect("a plan is plain data"))?;
@@ -290,6 +320,9 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, CliError> {
 
 /// `toll doctor`.
 pub fn doctor(arguments: &DoctorArguments) -> Result<u8, CliError> {
+    if arguments.on == OnChoice::Kubernetes {
+        return print_cluster(&toll_lab::survey_cluster()?);
+    }
     print("ISOLATION LEVELS")?;
     for (level, possible) in toll_lab::survey() {
         let level = level.to_string();
@@ -316,9 +349,73 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
+/// What a run in this cluster would find.
+fn print_cluster(cluster: &ClusterSurvey) -> Result<u8, CliError> {
+    print(&format!("CLUSTER\n  {}", cluster.server))?;
+    match &cluster.nodes {
+        Ok(nodes) => {
+            for (name, describes) in nodes {
+                print(&format!("  node {name}: {describes}"))?;
+            }
+        }
+        Err(reason) => print(&format!("  nodes: {reason}"))?,
+    }
+    print("\nMESHES")?;
+    if cluster.meshes.is_empty() {
+        print("  none: a `sidecar` variant runs with Envoys of toll's own")?;
+    }
+    for (mesh, namespace) in &cluster.meshes {
+        print(&format!("  {mesh} (namespace {namespace})"))?;
+    }
+    print("\nA RUN")?;
+    match cluster.forbidden.as_slice() {
+        [] => print("  may do all that it needs")?,
+        forbidden => print(&format!(
+            "  may not: {}\n  `toll manifests --rbac` prints the role that it needs",
+            forbidden.join(", ")
+        ))?,
+    }
+    print(&match &cluster.node_counters {
+        Ok(()) => "  may read the nodes' counters, by pods that mount them".to_owned(),
+        Err(reason) => format!("  may not read the nodes' counters: {reason}"),
+    })?;
+    Ok(exit::DONE)
+}
+
+/// `toll manifests`.
+pub fn manifests(arguments: &ManifestsArguments) -> Result<u8, CliError> {
+    if arguments.rbac {
+        print(toll_lab::role_of_a_run())?;
+        return Ok(exit::DONE);
+    }
+    let (name, text) = study_text(arguments.study.as_deref().unwrap_or_default())?;
+    let (study, warnings) = read(&name, &text)?;
+    let choices = Choices {
+        variants: arguments.variant.iter().cloned().collect(),
+        against_itself: arguments.variant.is_none(),
+        in_cluster: true,
+        ..Choices::default()
+    };
+    let plan = plan::resolve(&study, &choices, warnings)?;
+    let lab = Lab::manifests(&arguments.image);
+    for (variant, _) in plan.ready() {
+        if arguments.variant.as_ref().is_some_and(|wanted| wanted != variant) {
+            continue;
+        }
+        let deployment = plan.largest(variant).expect("it runs");
+        for file in lab.render(&deployment)? {
+            print(&format!("---\n# {variant}: {}\n{}", file.name, file.text.trim_end()))?;
+        }
+    }
+    Ok(exit::DONE)
+}
+
 /// `toll clean`.
-pub fn clean() -> Result<u8, CliError> {
-    let removed = toll_lab::clean()?;
+pub fn clean(arguments: &CleanArguments) -> Result<u8, CliError> {
+    let removed = match arguments.on {
+        OnChoice::Machine => toll_lab::clean()?,
+        OnChoice::Kubernetes => toll_lab::clean_cluster()?,
+    };
     if removed.is_empty() {
         print("nothing to clean")?;
     }
@@ -353,6 +450,7 @@ impl Wish {
             runtime: choice.runtime.map(Into::into),
             seed: choice.seed.unwrap_or_else(seed_from_clock),
             unavailable: vec![],
+            in_cluster: choice.on == OnChoice::Kubernetes,
             ztunnel: ztunnel(&study, &choice.variants)?,
         };
         Ok(Self { text, study, warnings, choices })
@@ -382,7 +480,7 @@ fn ztunnel(study: &Study, chosen: &[String]) -> Result<Option<PathBuf>, CliError
     }
 }
 
-fn read(name: &str, text: &str) -> Result<(Study, Vec<String>), CliError> {
+pub(super) fn read(name: &str, text: &str) -> Result<(Study, Vec<String>), CliError> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let (study, warnings) =
         study::read(name, text, &variable).map_err(|errors| CliError::Study(Box::new(errors)))?;
@@ -393,7 +491,7 @@ fn read(name: &str, text: &str) -> Result<(Study, Vec<String>), CliError> {
 }
 
 /// A built-in study by name, else a file. Gives the name for messages, and the text.
-fn study_text(name: &str) -> Result<(String, String), CliError> {
+pub(super) fn study_text(name: &str) -> Result<(String, String), CliError> {
     if let Some((name, text)) = study::builtin().iter().find(|(known, _)| *known == name) {
         return Ok((format!("{name}.yaml"), (*text).to_owned()));
     }
@@ -436,6 +534,21 @@ fn lab(
         realtime,
         interrupt: Arc::clone(interrupt),
         ..LocalOptions::new(command("service"), command("engine"), std::env::temp_dir())
+    })?)
+}
+
+fn cluster_lab(
+    choice: &ClusterChoice,
+    load_pods: usize,
+    interrupt: &Arc<AtomicBool>,
+) -> Result<Lab, CliError> {
+    Ok(Lab::kubernetes(KubernetesOptions {
+        image: choice.image.clone(),
+        exact_cpu: choice.exact_cpu,
+        load_pods,
+        longest_silence: KubernetesOptions::LONGEST_SILENCE,
+        work_dir: std::env::temp_dir(),
+        interrupt: Arc::clone(interrupt),
     })?)
 }
 

@@ -5,6 +5,7 @@ mod artifacts;
 mod calibrate;
 mod capacity;
 mod commands;
+mod image;
 mod progress;
 mod spelling;
 mod talk;
@@ -47,7 +48,10 @@ pub fn main() -> ExitCode {
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
         Command::PlanCapacity(arguments) => capacity::plan_capacity(&arguments),
         Command::Doctor(arguments) => commands::doctor(&arguments),
-        Command::Clean => commands::clean(),
+        Command::Clean(arguments) => commands::clean(&arguments),
+        Command::Image(arguments) => image::image(&arguments),
+        Command::Manifests(arguments) => commands::manifests(&arguments),
+        Command::InCluster { arguments } => return toll_lab::serve_in_cluster(&arguments),
         Command::Engine => return toll_load::serve(std::io::stdin(), std::io::stdout()),
         Command::Service { arguments } => {
             // Its own name comes first, as for any program.

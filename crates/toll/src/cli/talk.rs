@@ -72,6 +72,9 @@ pub enum CliError {
     /// The run does not tell what is asked of it.
     #[error(transparent)]
     Capacity(#[from] CapacityError),
+    /// The image cannot be made.
+    #[error(transparent)]
+    Image(#[from] toll_lab::image::ImageError),
     /// The study cannot be calibrated.
     #[error(transparent)]
     Unfit(#[from] Unfit),
@@ -111,6 +114,7 @@ impl CliError {
             Self::Study(_)
             | Self::Unreadable { .. }
             | Self::Interrupted
+            | Self::Image(_)
             | Self::Output(_)
             | Self::Signals(_) => None,
         }

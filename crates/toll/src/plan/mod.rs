@@ -68,12 +68,23 @@ pub struct Plan {
     pub variants: Vec<PlannedVariant>,
     /// What comes up in each round: every variant that runs, and the baseline once more.
     pub arms: Vec<Arm>,
+    /// Pods that share each load, where the lab can have several.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub load_pods: usize,
     /// In the order of the study, then those of the curve.
     pub loads: Vec<PlannedLoad>,
     /// Published figures, if the study has some.
     pub reference: Option<PlannedReference>,
     /// Whatever in the study or the choices weakens the result.
     pub warnings: Vec<String>,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(count: &usize) -> bool {
+    *count == 1
 }
 
 /// When a run ends; never because something became significant.

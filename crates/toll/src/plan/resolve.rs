@@ -42,6 +42,8 @@ pub struct Choices {
     pub seed: u64,
     /// Variants that cannot run here, and why: a part that they need is missing.
     pub unavailable: Vec<(String, String)>,
+    /// Whether it will run in a cluster.
+    pub in_cluster: bool,
     /// The ztunnel that was found, if one was.
     pub ztunnel: Option<PathBuf>,
 }
@@ -166,6 +168,7 @@ pub fn resolve(
         side_by_side: true,
         variants,
         arms,
+        load_pods: study.load.pods as usize,
         loads,
         reference: study.reference.as_ref().map(reference),
         warnings,
@@ -471,12 +474,29 @@ fn data_plane(
     if let Some(agent) = &variant.java_agent {
         return java_agent(agent);
     }
+    if let Some(ambient) = variant.ambient.filter(|ambient| ambient.by == study::By::Cluster) {
+        let (word, mtls) = mtls_of(ambient.mtls);
+        let describes = format!("the node proxies of the cluster's mesh, mTLS {word}");
+        let plane = DataPlane::Ambient(Ambient {
+            proxy: NodeProxy::Installed,
+            mtls,
+            waypoint: ambient.waypoint,
+        });
+        return (describes, in_a_cluster(choices).map(|()| plane));
+    }
     if let Some(ambient) = &variant.ambient {
         return node_proxies(ambient, app, choices.ztunnel.as_ref());
     }
     match &variant.sidecar {
         None => ("the application alone".into(), Ok(DataPlane::Bare)),
-        Some(study::Sidecar::Envoy { mtls }) => {
+        Some(study::Sidecar::Envoy { mtls, by: study::By::Cluster }) => {
+            let (word, mtls) = mtls_of(*mtls);
+            let describes = format!("the sidecars of the cluster's mesh, mTLS {word}");
+            let (proxy, egress) = (SidecarProxy::Installed, Egress::default());
+            let plane = DataPlane::Sidecar { proxy, mtls, egress };
+            (describes, in_a_cluster(choices).map(|()| plane))
+        }
+        Some(study::Sidecar::Envoy { mtls, by: study::By::Toll }) => {
             let (word, mtls) = mtls_of(*mtls);
             let egress = variant.egress.clone().unwrap_or_default();
             let describes = sidecars_in_words(app, word, &egress);
@@ -492,6 +512,16 @@ fn data_plane(
                 ),
             };
             (format!("a Mesher sidecar beside {}", each_of(app)), Err(reason))
+        }
+    }
+}
+
+/// A mesh that is installed somewhere is not on this machine.
+fn in_a_cluster(choices: &Choices) -> Result<(), String> {
+    match choices.in_cluster {
+        true => Ok(()),
+        false => {
+            Err("`by: cluster` joins the mesh of a cluster: run it with `--on kubernetes`".into())
         }
     }
 }
@@ -564,7 +594,7 @@ fn node_proxies(
         Ok(NodeProxy::Ztunnel { .. }) if !app.gateways.is_empty() => {
             ("ztunnel", ", also for the gateway's pod")
         }
-        Ok(NodeProxy::Ztunnel { .. }) | Err(_) => ("ztunnel", ""),
+        Ok(NodeProxy::Ztunnel { .. } | NodeProxy::Installed) | Err(_) => ("ztunnel", ""),
     };
     let (word, mtls) = mtls_of(ambient.mtls);
     let waypoint = if ambient.waypoint { ", and a waypoint (Envoy)" } else { "" };

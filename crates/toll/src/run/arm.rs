@@ -9,6 +9,9 @@ use crate::plan::{Arm, PlannedLoad};
 use crate::store::{ArmDir, ArmFile, Invalid, RoundDir};
 use toll_load::LoadReport;
 
+/// Load pods whose clocks move by more do not begin a slice together: a tenth of the guard.
+const MOST_CLOCK_DRIFT_MS: u64 = 10;
+
 /// An arm that stands.
 #[derive(Debug)]
 pub struct Stand {
@@ -95,6 +98,12 @@ impl Stand {
         let closed = closed.map_err(|error| self.broken_path(error));
         let Some(proof) = self.unless_broken(session, closed)? else { return Ok(()) };
         self.dir.write_proof(&proof)?;
+        let moved = self.engine.clock_drift_ns().map_err(|error| self.broken_path(error));
+        let moved_ms = self.unless_broken(session, moved)?.unwrap_or(0) / 1_000_000;
+        if moved_ms > MOST_CLOCK_DRIFT_MS {
+            let (by_ms, most_ms) = (moved_ms, MOST_CLOCK_DRIFT_MS);
+            self.break_off(session, Invalid::ClocksMoved { by_ms, most_ms })?;
+        }
         let has_none = proof.claims.is_empty();
         for Claim { claim, expected, seen, .. } in proof.claims.into_iter().filter(|c| !c.holds) {
             self.break_off(session, Invalid::Claim { claim, expected, seen })?;

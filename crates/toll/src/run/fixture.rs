@@ -55,6 +55,7 @@ impl Flow {
             cores: Some(2),
             lacks: vec![],
             isolation: None,
+            cluster: None,
             realtime: false,
             changes: vec![],
         };
@@ -93,7 +94,9 @@ impl Flow {
 pub fn calls(lab: &Lab) -> Vec<FakeCall> {
     match lab {
         Lab::Fake(fake) => fake.calls(),
-        Lab::Local(_) => panic!("labs of the fixture have no processes"),
+        Lab::Local(_) | Lab::Kubernetes(_) | Lab::Manifests(_) => {
+            panic!("labs of the fixture have no processes")
+        }
     }
 }
 
@@ -101,7 +104,9 @@ pub fn calls(lab: &Lab) -> Vec<FakeCall> {
 pub fn crashing_in(load: usize, lab: Lab) -> Lab {
     match lab {
         Lab::Fake(fake) => Lab::Fake(fake.crashing_in(load)),
-        Lab::Local(_) => panic!("labs of the fixture have no processes"),
+        Lab::Local(_) | Lab::Kubernetes(_) | Lab::Manifests(_) => {
+            panic!("labs of the fixture have no processes")
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use toll_lab::{Asked, ENTRY_NAME, Environment, LoadEngine, NextLine, Traffic};
-use toll_load::{LoadEvent, LoadPlan, LoadReport, Tls};
+use toll_lab::{Asked, ENTRY_NAME, Environment, LabError, LoadEngine, NextLine, Traffic};
+use toll_load::{LoadEvent, LoadPlan, LoadReport, Part, Tls};
 
 use super::RunError;
 use crate::plan::PlannedLoad;
@@ -44,9 +44,11 @@ pub fn drive(
     if let Some(crash) = environment.crashed() {
         return Err(Stopped::Broken(crash.to_string()));
     }
-    let plan = trusting(plan, environment.entry_ca());
-    let json = serde_json::to_vec(&plan).expect("a load plan is plain data");
-    engine.send(&json)?;
+    let parts = parts(&trusting(plan, environment.entry_ca()), engine)?;
+    for (pod, part) in parts.iter().enumerate() {
+        engine.send(pod, &serde_json::to_vec(part).expect("a load plan is plain data"))?;
+    }
+    let mut reports = Vec::new();
     let mut next_tick = Instant::now() + TICK;
     loop {
         if interrupt.load(Ordering::Relaxed) {
@@ -60,7 +62,12 @@ pub fn drive(
             }
             NextLine::Ended(how) => return Err(Stopped::Broken(early_end(how))),
             NextLine::Line(line) => match understand(&line)? {
-                LoadEvent::Report { report } => return unless_crashed(environment, *report),
+                LoadEvent::Report { report } => {
+                    reports.push(*report);
+                    if reports.len() == parts.len() {
+                        return unless_crashed(environment, merged(&reports));
+                    }
+                }
                 LoadEvent::Failed { message, help } => {
                     return Err(Stopped::Broken(with_help(message, help)));
                 }
@@ -74,6 +81,26 @@ pub fn drive(
     }
 }
 
+/// The plan for each load pod: its part of the load, and when all of them begin.
+fn parts(plan: &LoadPlan, engine: &LoadEngine) -> Result<Vec<LoadPlan>, LabError> {
+    let starts = engine.common_start()?;
+    let of = engine.pods();
+    let part = |index: usize| LoadPlan {
+        part: Part { index: index as u32, of: of as u32 },
+        start_at_unix_ns: starts.as_ref().map(|starts| starts[index]),
+        ..plan.clone()
+    };
+    Ok(match of {
+        1 => vec![plan.clone()],
+        of => (0..of).map(part).collect(),
+    })
+}
+
+/// The parts' reports as that of the whole load.
+fn merged(reports: &[LoadReport]) -> LoadReport {
+    LoadReport::merge(reports).expect("there is a report for each part")
+}
+
 /// A component that has crashed explains whatever failed.
 fn unless_crashed(
     environment: &mut Environment,
@@ -85,7 +112,7 @@ fn unless_crashed(
     }
 }
 
-fn early_end(how: Result<(), toll_lab::LabError>) -> String {
+fn early_end(how: Result<(), LabError>) -> String {
     let how = how.map_or_else(|error| error.to_string(), |()| "without a report".into());
     format!("the load engine ended early: {how}")
 }

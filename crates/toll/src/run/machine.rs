@@ -27,15 +27,11 @@ pub fn host_facts(
     artifacts: &[(&str, Found)],
     plan: &Plan,
 ) -> Result<HostFacts, LabError> {
-    let mut facts = vec![
-        fact("toll", format!("{} ({})", env!("CARGO_PKG_VERSION"), own_hash())),
-        fact("kernel", read_line("/proc/sys/kernel/osrelease")),
-        fact("CPU", format!("{}, {} cores for toll", cpu_model(), cores())),
-        fact("virtual machine", if is_virtual() { "yes" } else { "no" }),
-        fact("frequency governor", governor()),
-        fact("memory", total_memory()),
-        fact("started", started()),
-    ];
+    let mut facts = vec![fact("toll", format!("{} ({})", env!("CARGO_PKG_VERSION"), own_hash()))];
+    if lab.image().is_none() {
+        facts.extend(this_machine());
+    }
+    facts.push(fact("started", started()));
     facts.extend(artifacts.iter().map(|(label, found)| artifact_fact(label, found)));
     facts.extend(lab.facts());
     for (_, deployment) in plan.ready() {
@@ -45,7 +41,28 @@ pub fn host_facts(
         facts.extend(new);
     }
     let (lacks, isolation) = (lab.lacks(), lab.isolation());
-    Ok(HostFacts { facts, cores: Some(cores()), lacks, isolation, realtime, changes: vec![] })
+    let cores = lab.cores().unwrap_or_else(cores);
+    let cluster = None;
+    Ok(HostFacts {
+        facts,
+        cores: Some(cores),
+        lacks,
+        isolation,
+        cluster,
+        realtime,
+        changes: vec![],
+    })
+}
+
+/// What the arms run on, where that is this machine.
+fn this_machine() -> Vec<(String, String)> {
+    vec![
+        fact("kernel", read_line("/proc/sys/kernel/osrelease")),
+        fact("CPU", format!("{}, {} cores for toll", cpu_model(), cores())),
+        fact("virtual machine", if is_virtual() { "yes" } else { "no" }),
+        fact("frequency governor", governor()),
+        fact("memory", total_memory()),
+    ]
 }
 
 fn fact(label: &str, value: impl Into<String>) -> (String, String) {

@@ -180,7 +180,10 @@ fn slice(report: &LoadReport, ends: [&Sample; 2], at_s: f64) -> SettleSlice {
 
 /// CPU time of all that is measured; `None` when a counter could not be read.
 pub fn cpu_ns(sample: &Sample) -> Option<u64> {
-    let is_measured = |role| !matches!(role, Role::Collector | Role::LoadGenerator | Role::Harness);
+    let is_measured = |role| {
+        use Role::{Collector, ControlPlane, Harness, LoadGenerator};
+        !matches!(role, ControlPlane | Collector | LoadGenerator | Harness)
+    };
     let measured = sample.components.iter().filter(|c| is_measured(c.component.role));
     measured
         .map(|component| match component.cpu_ns {

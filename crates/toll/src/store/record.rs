@@ -43,10 +43,22 @@ pub struct HostFacts {
     pub lacks: Vec<String>,
     /// How pods were kept apart; `--resume` goes on in the same way.
     pub isolation: Option<Isolation>,
+    /// How a run in a cluster was made; `--resume` goes on in the same way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterChoice>,
     /// Whether the lab's processes ran under SCHED_RR.
     pub realtime: bool,
     /// What was another when the run was resumed, one sentence each.
     pub changes: Vec<String>,
+}
+
+/// What a user chooses of a run in a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterChoice {
+    /// The image of all pods.
+    pub image: String,
+    /// Whether pods that mount the nodes' counters read them.
+    pub exact_cpu: bool,
 }
 
 impl HostFacts {
@@ -156,6 +168,16 @@ pub enum Invalid {
     /// Nothing is claimed of the path.
     #[error("path not proven: no claim was made")]
     NoClaim,
+    /// The load pods did not begin together any more: their clocks moved against each other.
+    #[error(
+        "the load pods' clocks moved by {by_ms} ms against each other (should be at most {most_ms} ms)"
+    )]
+    ClocksMoved {
+        /// At the most, milliseconds.
+        by_ms: u64,
+        /// What would have been right, milliseconds.
+        most_ms: u64,
+    },
     /// Something broke; older runs have all their reasons as such a text.
     #[error("{0}")]
     #[serde(untagged)]

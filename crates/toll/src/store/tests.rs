@@ -10,6 +10,7 @@ fn host() -> HostFacts {
         cores: None,
         lacks: vec![],
         isolation: None,
+        cluster: None,
         realtime: false,
         changes: vec![],
     }

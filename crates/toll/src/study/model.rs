@@ -44,6 +44,9 @@ pub struct Study {
     /// The loads that every variant bears, by name.
     #[schemars(extend("minProperties" = 1))]
     pub loads: IndexMap<Name, Load>,
+    /// Who sends the load.
+    #[serde(default)]
+    pub load: LoadGenerators,
     /// Rounds: each starts every variant anew, and the interval of an effect comes from how they differ.
     #[serde(default = "number::<8>")]
     #[schemars(range(min = 1, max = 1000))]
@@ -84,6 +87,22 @@ pub struct Study {
     pub spring: Changes,
     /// Published figures of the same study, shown beside the user's own.
     pub reference: Option<Reference>,
+}
+
+/// Who sends the load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadGenerators {
+    /// Pods that share the load, each a part of it: only with `--on kubernetes`. On one machine there is one.
+    #[serde(default = "number::<1>")]
+    #[schemars(range(min = 1, max = 50))]
+    pub pods: u32,
+}
+
+impl Default for LoadGenerators {
+    fn default() -> Self {
+        Self { pods: 1 }
+    }
 }
 
 /// A quantity that is compared.
@@ -203,6 +222,8 @@ pub struct Ambient {
     pub mtls: Mtls,
     /// Which proxy stands on the nodes.
     pub proxy: NodeProxy,
+    /// Who brings it.
+    pub by: By,
     /// Whether every request also crosses a waypoint, a proxy that reads HTTP.
     pub waypoint: bool,
 }
@@ -255,12 +276,27 @@ pub enum Sidecar {
         /// What an inbound sidecar accepts.
         #[serde(default)]
         mtls: Mtls,
+        /// Who brings it.
+        #[serde(default)]
+        by: By,
     },
     /// Apache ServiceComb Mesher, an explicit HTTP proxy.
     Mesher {
         /// The program. No package registry has it: the variant is skipped until an adapter could be tried.
         binary: Binary,
     },
+}
+
+/// Who brings the proxies of a mesh.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("examples" = ["cluster"]))]
+pub enum By {
+    /// toll, with proxies of its own.
+    #[default]
+    Toll,
+    /// The mesh that is installed in the cluster, whichever it is; only with `--on kubernetes`.
+    Cluster,
 }
 
 /// What an inbound sidecar accepts.

@@ -31,7 +31,7 @@ pub(super) fn plans(
     topology: &Topology,
     dir: &Path,
 ) -> Result<Vec<ProxyPlan>, DataPlaneError> {
-    if topology.capture == Capture::Explicit {
+    if !matches!(topology.capture, Capture::Transparent(_)) {
         return Err(DataPlaneError::AmbientWithoutNetworks);
     }
     if let Some((service, _)) = externals(deployment).next() {
@@ -40,7 +40,7 @@ pub(super) fn plans(
     match &ambient.proxy {
         NodeProxy::Envoy => envoys(deployment, ambient, topology, dir),
         NodeProxy::Ztunnel { .. } if ambient.waypoint => Err(DataPlaneError::ZtunnelWaypoint),
-        NodeProxy::Ztunnel { .. } => Ok(Vec::new()),
+        NodeProxy::Ztunnel { .. } | NodeProxy::Installed => Ok(Vec::new()),
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::certificates::external::externals;
 use crate::certificates::mesh::IdentityFiles;
 use crate::deployment::{Deployment, EgressGateway};
-use crate::envoy::bootstrap::{ANY_ADDRESS, EGRESS, bootstrap};
+use crate::envoy::bootstrap::{EGRESS, bootstrap};
 use crate::envoy::cluster::Cluster;
 use crate::envoy::external::{ExternalCall, by_name};
 use crate::envoy::listener::{self, Direction};
@@ -63,10 +63,7 @@ impl<'a> Gateway<'a> {
     }
 
     fn listener(&self) -> Value {
-        let ip = match self.capture {
-            Capture::Transparent(_) => ANY_ADDRESS,
-            Capture::Explicit => self.pod.ip,
-        };
+        let ip = self.capture.proxy_ip(self.pod.ip);
         let address = SocketAddrV4::new(ip, self.pod.port);
         let chains = match self.calls.as_slice() {
             [] => vec![self.dead_end()],

@@ -103,7 +103,7 @@ impl<'a> Sidecar<'a> {
     fn outbound_listeners(&self) -> Result<Vec<Value>, DataPlaneError> {
         match self.capture {
             Capture::Transparent(_) => self.transparent_outbound(),
-            Capture::Explicit => {
+            Capture::Explicit | Capture::InCluster => {
                 let calls = self.calls.iter().map(|call| self.explicit_outbound(call));
                 calls.chain(self.externals.iter().map(|call| self.explicit_way_out(call))).collect()
             }
@@ -202,12 +202,13 @@ impl<'a> Sidecar<'a> {
         if self.takes_plaintext {
             chains.push(self.plaintext_chain());
         }
-        let (ip, filters) = match self.capture {
+        let filters = match self.capture {
             Capture::Transparent(_) => {
-                (ANY_ADDRESS, vec![listener::original_destination(), listener::tls_inspector()])
+                vec![listener::original_destination(), listener::tls_inspector()]
             }
-            Capture::Explicit => (self.pod.ip, vec![listener::tls_inspector()]),
+            Capture::Explicit | Capture::InCluster => vec![listener::tls_inspector()],
         };
+        let ip = self.capture.proxy_ip(self.pod.ip);
         let address = SocketAddrV4::new(ip, self.pod.inbound_port);
         let mut listener =
             listener::listener("virtualInbound", Direction::Inbound, address, chains);
@@ -241,7 +242,7 @@ impl<'a> Sidecar<'a> {
     fn original_port(&self) -> Option<u16> {
         match self.capture {
             Capture::Transparent(_) => Some(self.pod.app_port),
-            Capture::Explicit => None,
+            Capture::Explicit | Capture::InCluster => None,
         }
     }
 
@@ -282,7 +283,7 @@ impl<'a> Sidecar<'a> {
         let name = self.application_cluster_name();
         let cluster = match self.capture {
             Capture::Transparent(_) => Cluster::to_original_destination(&name),
-            Capture::Explicit => {
+            Capture::Explicit | Capture::InCluster => {
                 Cluster::to(&name, &[SocketAddrV4::new(Ipv4Addr::LOCALHOST, self.pod.app_port)])
             }
         };
@@ -296,7 +297,7 @@ impl<'a> Sidecar<'a> {
     fn mark(&self) -> Option<u32> {
         match self.capture {
             Capture::Transparent(Bypass::Mark(mark)) => Some(mark),
-            Capture::Transparent(Bypass::Uid(_)) | Capture::Explicit => None,
+            Capture::Transparent(Bypass::Uid(_)) | Capture::Explicit | Capture::InCluster => None,
         }
     }
 }

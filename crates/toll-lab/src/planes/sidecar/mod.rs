@@ -28,7 +28,7 @@ pub(super) fn plan(site: Site<'_>, mtls: Mtls) -> Result<ProxyPlan, DataPlaneErr
     })?;
     let redirect = match site.topology.capture {
         Capture::Transparent(bypass) => Some(redirect::script(bypass, excluded(site))),
-        Capture::Explicit => None,
+        Capture::Explicit | Capture::InCluster => None,
     };
     Ok(ProxyPlan { redirect, ..plan })
 }

@@ -6,7 +6,7 @@
 //! clients speak TLS, it has a second listener that only the lab's probes come to, from inside of its pod and in
 //! plaintext: they are not counted as arrivals.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::path::Path;
 
 use serde_json::Value;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::certificates::edge::EdgeFiles;
 use crate::certificates::mesh::IdentityFiles;
 use crate::deployment::{Ambient, DataPlane, NodeProxy};
-use crate::envoy::bootstrap::{ANY_ADDRESS, INBOUND_EDGE, INBOUND_PLAINTEXT, PROBE, bootstrap};
+use crate::envoy::bootstrap::{INBOUND_EDGE, INBOUND_PLAINTEXT, PROBE, bootstrap};
 use crate::envoy::call::Call;
 use crate::envoy::cluster::Cluster;
 use crate::envoy::hbone::{Origination, Taker};
@@ -58,9 +58,10 @@ impl<'a> Gateway<'a> {
         let upstream = match &at.deployment.data_plane {
             DataPlane::Bare | DataPlane::Agent(_) => Upstream::Plaintext,
             // Its node's ztunnel carries what it sends.
-            DataPlane::Ambient(Ambient { proxy: NodeProxy::Ztunnel { .. }, .. }) => {
-                Upstream::Plaintext
-            }
+            DataPlane::Ambient(Ambient {
+                proxy: NodeProxy::Ztunnel { .. } | NodeProxy::Installed,
+                ..
+            }) => Upstream::Plaintext,
             DataPlane::Sidecar { .. } => Upstream::Mtls(identities),
             DataPlane::Ambient(_) => {
                 let taker = Taker::of_call(at.topology, callee);
@@ -88,20 +89,16 @@ impl<'a> Gateway<'a> {
     }
 
     fn listeners(&self) -> Vec<Value> {
-        let ip = match self.capture {
-            Capture::Transparent(_) => ANY_ADDRESS,
-            Capture::Explicit => self.pod.ip,
-        };
+        let ip = self.capture.proxy_ip(self.pod.ip);
         let address = SocketAddrV4::new(ip, self.pod.app_port);
         let Some(edge) = &self.edge else {
             return vec![listen_at(address, self.chain(INBOUND_PLAINTEXT))];
         };
         let mut chain = self.chain(INBOUND_EDGE);
         chain["transport_socket"] = tls::edge(edge, &self.pod.service);
-        let probes = self
-            .pod
-            .probe_port
-            .map(|port| listen_at(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port), self.chain(PROBE)));
+        let probes = self.pod.probe_port.map(|port| {
+            listen_at(SocketAddrV4::new(self.capture.probe_ip(), port), self.chain(PROBE))
+        });
         [Some(listen_at(address, chain)), probes].into_iter().flatten().collect()
     }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use status::AnswerCounter;
-use syntax::{arguments, process, quoted_path, status_server, temporary_paths};
+use syntax::{arguments, process, quoted_path, status_server, status_server_at, temporary_paths};
 
 use crate::LabError;
 use crate::artifacts::{Artifact, Artifacts};
@@ -21,6 +21,8 @@ use crate::deployment::Nginx;
 use crate::error::DataPlaneError;
 use crate::host::files;
 use crate::host::spawn::Start;
+use crate::image;
+use crate::programs::Contained;
 use crate::topology::{Site, socket_below};
 
 /// The nginx at `site`, with its page.
@@ -36,16 +38,33 @@ pub(super) fn start(
     let at = Files::of_site(site);
     files::make_folder(&at.root)?;
     files::write(&at.page(), text(page))?;
-    files::write(&at.config, config(&at, site.listens_at()))?;
+    let status = status_server(&at.status);
+    files::write(&at.config, config(&at, site.listens_at(), &status))?;
     let mut command = Command::new(path);
     command.args(arguments(&at.temporary, &at.config));
     Ok(Start::new(path.to_owned(), command))
 }
 
+/// The nginx at `site` in a container of toll's image.
+pub(super) fn contained(site: &Site<'_>, page: Nginx) -> Contained {
+    let at = Files::in_container(site);
+    let status = status_server_at(&STATUS_PORT.to_string());
+    let nginx = image::path_of(Artifact::Nginx).expect("toll's image can have nginx");
+    let words = arguments(&at.temporary, &at.config).into_iter();
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    Contained {
+        command: std::iter::once(nginx.to_owned()).chain(words).collect(),
+        files: vec![
+            (at.config.clone(), config(&at, site.listens_at(), &status)),
+            (at.page(), text(page)),
+        ],
+    }
+}
+
 /// The text of its configuration, and the file's path.
 pub(super) fn configuration(site: &Site<'_>) -> (PathBuf, String) {
     let files = Files::of_site(site);
-    let text = config(&files, site.listens_at());
+    let text = config(&files, site.listens_at(), &status_server(&files.status));
     (files.config, text)
 }
 
@@ -81,6 +100,16 @@ impl Files {
         Self::new(site.dir, &site.pod.pod, &site.service.name)
     }
 
+    /// In a container what nginx makes goes into its one writable folder.
+    fn in_container(site: &Site<'_>) -> Self {
+        Self {
+            root: site.dir.join("page"),
+            temporary: site.dir.to_owned(),
+            pid: site.dir.join("nginx.pid"),
+            ..Self::of_site(site)
+        }
+    }
+
     fn new(folder: &Path, pod: &str, service: &str) -> Self {
         let nginx = folder.join("nginx");
         Self {
@@ -100,14 +129,16 @@ impl Files {
 
 const PAGE: &str = "index.html";
 
+/// Where an nginx in a container tells what it has counted.
+pub(crate) const STATUS_PORT: u16 = 15_091;
+
 /// The whole configuration of the nginx that listens at `address`.
 ///
 /// The socket for the lab comes first: nginx opens them in order, and who finds the port open finds it, too.
-fn config(files: &Files, address: SocketAddrV4) -> String {
+fn config(files: &Files, address: SocketAddrV4, status: &str) -> String {
     let process = process(&files.pid, 1024);
     let root = quoted_path(&files.root);
     let temporary = temporary_paths(&files.temporary);
-    let status = status_server(&files.status);
     format!(
         "{process}
 http {{
@@ -146,7 +177,7 @@ mod tests {
     fn the_configuration_of_an_nginx() {
         let files = Files::new(Path::new("/run/toll/lab"), "nginx-2", "nginx");
         let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 80);
-        insta::assert_snapshot!(config(&files, address));
+        insta::assert_snapshot!(config(&files, address, &status_server(&files.status)));
     }
 
     #[test]

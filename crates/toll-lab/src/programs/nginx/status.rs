@@ -60,6 +60,11 @@ fn status(socket: &Path) -> Result<Status, DataPlaneError> {
     status_in(&text).ok_or_else(form)
 }
 
+/// Requests since an nginx started, this question included, by what it says of itself.
+pub(crate) fn requests_in(text: &str) -> Option<u64> {
+    Some(status_in(text)?.requests)
+}
+
 /// The first and the third number of the line that has three.
 fn status_in(text: &str) -> Option<Status> {
     let (_, numbers) = text.split_once("server accepts handled requests\n")?;

@@ -37,10 +37,14 @@ pub(crate) fn temporary_paths(folder: &Path) -> String {
 
 /// Where it tells what it has counted: a socket that only the lab knows.
 pub(crate) fn status_server(socket: &Path) -> String {
-    let socket = quoted(&format!("unix:{}", socket.display()));
+    status_server_at(&quoted(&format!("unix:{}", socket.display())))
+}
+
+/// The same, on a port.
+pub(crate) fn status_server_at(listen: &str) -> String {
     format!(
         "    server {{
-        listen {socket};
+        listen {listen};
         location / {{
             stub_status;
         }}

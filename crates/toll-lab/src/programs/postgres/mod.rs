@@ -205,7 +205,7 @@ pub(crate) fn start(
     server.make_folder(&user)?;
     template.copy_to(&server.data(), &user, host_based_authentication(tls.is_some()))?;
     let connections = connections(site.deployment, &site.service.name);
-    let listen = site.topology.capture.listen_ip();
+    let listen = site.listen_ip();
     let path = template.programs.join("postgres");
     let mut command = Command::new(&path);
     command.args(arguments(&server, listen, connections, tls.as_ref()));

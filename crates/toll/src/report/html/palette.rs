@@ -62,6 +62,6 @@ fn hue(role: Role) -> &'static str {
         Role::Database => "database",
         Role::Unattributed => "unattributed",
         Role::Gateway => "gateway",
-        Role::Collector | Role::LoadGenerator | Role::Harness => "other",
+        Role::ControlPlane | Role::Collector | Role::LoadGenerator | Role::Harness => "other",
     }
 }

@@ -69,7 +69,9 @@ pub(crate) fn plans(
     let Some(ambient) = deployment.data_plane.ambient() else { return Ok(Vec::new()) };
     let NodeProxy::Ztunnel { binary } = &ambient.proxy else { return Ok(Vec::new()) };
     match (topology.capture, ambient.waypoint) {
-        (Capture::Explicit, _) => return Err(DataPlaneError::AmbientWithoutNetworks),
+        (Capture::Explicit | Capture::InCluster, _) => {
+            return Err(DataPlaneError::AmbientWithoutNetworks);
+        }
         (_, true) => return Err(DataPlaneError::ZtunnelWaypoint),
         (Capture::Transparent(_), false) => {}
     }
