@@ -55,6 +55,14 @@ impl Lab {
         }
     }
 
+    /// Pods that can still be started; `None` where nothing but memory bounds them.
+    pub fn pod_slots(&self) -> Option<usize> {
+        match self {
+            Self::Kubernetes(lab) => Some(lab.pod_slots()),
+            Self::Local(_) | Self::Manifests(_) | Self::Fake(_) => None,
+        }
+    }
+
     /// The image of all pods; `None` where they have none.
     pub fn image(&self) -> Option<&str> {
         match self {

@@ -130,6 +130,15 @@ impl KubernetesLab {
         self.nodes.iter().map(|node| node.cores).sum::<usize>().max(1)
     }
 
+    /// What the nodes take less what runs there now and toll's own pods. Where that cannot be seen, the API server will
+    /// say so.
+    pub(crate) fn pod_slots(&self) -> usize {
+        let running = self.cluster.list(Kind::Pod, None, "").map_or(0, |pods| pods.len());
+        let own = 1 + self.nodes.len();
+        let all: usize = self.nodes.iter().map(|node| node.pods).sum();
+        if all == 0 { usize::MAX } else { all.saturating_sub(running + own) }
+    }
+
     pub(crate) fn facts(&self) -> Vec<(String, String)> {
         let fact = |label: &str, value: &str| (label.to_owned(), value.to_owned());
         let nodes =

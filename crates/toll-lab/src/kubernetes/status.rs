@@ -24,6 +24,8 @@ pub(super) struct PodStatus {
 pub(super) struct NodeStatus {
     pub(super) name: String,
     pub(super) cores: usize,
+    /// As many as it takes.
+    pub(super) pods: usize,
     /// Kernel, runtime, cores and memory, in words.
     pub(super) describes: String,
 }
@@ -35,6 +37,7 @@ impl NodeStatus {
         Self {
             name: text(&node["metadata"]["name"]),
             cores: cores.parse().unwrap_or(0),
+            pods: text(&node["status"]["allocatable"]["pods"]).parse().unwrap_or(0),
             describes: format!(
                 "kubelet {}, {}, kernel {}, {cores} cores, {} memory",
                 text(&info["kubeletVersion"]),

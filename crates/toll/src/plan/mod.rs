@@ -432,14 +432,13 @@ impl Plan {
         if rehearses { order::rehearsal(self, size) } else { vec![] }
     }
 
-    /// The same for a lab in which two arms cannot stand side by side.
+    /// The same for a lab in which two arms cannot stand side by side, for this reason.
     #[must_use]
-    pub fn one_after_another(mut self) -> Self {
+    pub fn one_after_another(mut self, reason: &str) -> Self {
         self.side_by_side = false;
-        self.warnings.push(
-            "the arms followed each other in each round, as a program of yours has a fixed port and with loopback isolation there is one of each: what the machine did meanwhile is in their differences"
-                .into(),
-        );
+        self.warnings.push(format!(
+            "the arms followed each other in each round, as {reason}: what the machine did meanwhile is in their differences"
+        ));
         self
     }
 

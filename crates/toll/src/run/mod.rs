@@ -55,6 +55,16 @@ pub enum RunError {
         /// What it has several of.
         what: String,
     },
+    /// The cluster's nodes take so many pods and no more.
+    #[error("{variant} needs {pods} pods, and the cluster's nodes have room for {slots}")]
+    NoRoom {
+        /// The variant.
+        variant: String,
+        /// Those of one arm, the load's included.
+        pods: usize,
+        /// Free ones.
+        slots: usize,
+    },
     /// What a variant carries could not be measured.
     #[error("cannot measure what {variant} carries: {reason}")]
     Capacity {
@@ -78,6 +88,9 @@ impl RunError {
             Self::NetworksNeeded { .. } => Some(
                 "run as root or where user namespaces are allowed (`toll doctor` tells)".into(),
             ),
+            Self::NoRoom { .. } => {
+                Some("take fewer replicas in the study, add a node, or raise the kubelets' `maxPods`".into())
+            }
             Self::Capacity { .. } => Some(
                 "the logs of its services, proxies and database are in the run's folder `rounds/01`; when what they name is \
                  mended, `toll run --resume` goes on there (a rate in requests per second, such as `rate: 500/s`, needs no \
@@ -283,7 +296,20 @@ impl<'a> Pace<'a> {
 #[must_use]
 pub fn fitted(plan: Plan, lab: &Lab) -> Plan {
     let alone = plan.ready().any(|(_, deployment)| lab.stands_alone(deployment));
-    if alone { plan.one_after_another() } else { plan }
+    let all: usize = plan.arms.iter().map(|arm| pods_of(&plan, &arm.variant)).sum();
+    let crowded = lab.pod_slots().is_some_and(|slots| all > slots);
+    match (alone, crowded) {
+        (true, _) => plan.one_after_another(
+            "a program of yours has a fixed port and with loopback isolation there is one of each",
+        ),
+        (_, true) => plan.one_after_another("the cluster's nodes have no room for all their pods"),
+        (false, false) => plan,
+    }
+}
+
+/// Pods of one arm at the largest of the plan's sizes, those of the load included.
+fn pods_of(plan: &Plan, variant: &str) -> usize {
+    plan.largest(variant).map_or(0, |largest| largest.pods().len() + plan.load_pods)
 }
 
 /// Whether the lab has room for the plan; to be asked before anything is stored.
@@ -291,6 +317,16 @@ pub fn fitted(plan: Plan, lab: &Lab) -> Plan {
 /// # Errors
 /// [`RunError::NetworksNeeded`].
 pub fn check(plan: &Plan, lab: &Lab) -> Result<(), RunError> {
+    if let Some(slots) = lab.pod_slots() {
+        let needed = |variant: &str| pods_of(plan, variant);
+        let too_large = plan.ready().find(|(variant, _)| needed(variant) > slots);
+        return match too_large {
+            None => Ok(()),
+            Some((variant, _)) => {
+                Err(RunError::NoRoom { variant: variant.to_owned(), pods: needed(variant), slots })
+            }
+        };
+    }
     match (lab.isolation(), several(plan)) {
         (Some(Isolation::Loopback), Some((variant, what))) => {
             Err(RunError::NetworksNeeded { variant, what })

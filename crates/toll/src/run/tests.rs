@@ -525,7 +525,7 @@ fn arms_are_idle_before_their_slices_only_if_the_plan_says_so() {
 
 #[test]
 fn arms_that_cannot_stand_side_by_side_follow_each_other() {
-    let plan = planned(&study_of_the_capacity()).one_after_another();
+    let plan = planned(&study_of_the_capacity()).one_after_another("there is room for one");
     let (flow, lab) = (Flow::planned(plan), lab_with_capacities());
     flow.run(&lab).ending.unwrap();
     let mut standing = 0_i32;
