@@ -5,11 +5,10 @@ use crate::analysis::findings::{Effect, Estimate, Findings, LoadFindings, Metric
 
 use super::figures::ends;
 use super::figures::{Quantity, Scale, change, figure};
-use super::sections::sweep::{listed, several};
 use super::values::value_of;
 use super::wording::{
-    apart, change_in_words, change_range, difference_scale, interval, measured_scale, metric_title,
-    more, outside_zero, plain_share, primary, range,
+    apart, change_in_words, change_range, difference_scale, interval, listed, measured_scale,
+    metric_title, more, outside_zero, plain_share, primary, range, several,
 };
 
 /// Variants beyond this many are told by the least and the most among them.

@@ -7,9 +7,9 @@ use crate::analysis::scaling::QUANTITIES;
 use super::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::figures::ends;
 use super::figures::{Scale, verbatim};
-use super::sections::sweep::{listed, off, quantity, several, shown_off};
+use super::subjects::scaling::{off, quantity, shown_off};
 use super::terminal;
-use super::wording::interval;
+use super::wording::{interval, listed, several};
 
 /// Stands behind a figure that nothing measured speaks for.
 const MARK: &str = " *";

@@ -15,9 +15,11 @@ use super::figures::ends;
 use super::figures::{Quantity, Scale, change, clock, cores, half_width, rounded, signed};
 use super::sections::payers;
 use super::sections::record::{machine_line, rounds_in_words};
-use super::sections::spans;
-use super::sections::staircase::{self, Stairs};
-use super::sections::sweep::{self, Sweep};
+use super::sections::staircase::published_answer;
+use super::subjects::scaling::growths;
+use super::subjects::spans;
+use super::subjects::staircase::Stairs;
+use super::subjects::sweep::Sweep;
 use super::values::value_of;
 use super::wording::{
     apart, change_in_words, change_range, difference_scale, measured_scale, outside_zero, primary,
@@ -434,8 +436,8 @@ fn badges(findings: &Findings) -> Vec<Cell> {
 
 fn further(findings: &Findings) -> Vec<String> {
     let mut lines = spans::prices(findings);
-    lines.extend(Sweep::of(findings).iter().flat_map(sweep::growths));
-    let published = staircase::published_answer(&Stairs::all(findings));
+    lines.extend(Sweep::of(findings).iter().flat_map(growths));
+    let published = published_answer(&Stairs::all(findings));
     lines.extend((!published.is_empty()).then(|| format!("published {published}")));
     lines
 }

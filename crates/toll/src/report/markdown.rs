@@ -4,9 +4,10 @@
 
 use crate::analysis::findings::Findings;
 
+use super::composition::Document;
 use super::document::{Cell, Column, Group, Kind, Piece, Section, Table, Tone, figures, words};
 use super::first::{self, Sheet, with_half};
-use super::sections::{Detail, Document};
+use super::sections::Detail;
 
 /// The report as GitHub-flavoured Markdown.
 pub fn markdown(findings: &Findings) -> String {

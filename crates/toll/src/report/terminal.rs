@@ -3,9 +3,10 @@
 
 use crate::analysis::findings::Findings;
 
+use super::composition::Document;
 use super::document::{Cell, Column, Kind, Piece, Section, Table, Tone, figures, words};
 use super::first::{Change, Head, Row, Screen, Sheet, with_half};
-use super::sections::{Detail, Document};
+use super::sections::Detail;
 
 const GAP: usize = 2;
 const INDENT: usize = 2;

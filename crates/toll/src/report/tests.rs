@@ -9,7 +9,8 @@ mod sentences;
 mod staircase;
 mod sweep;
 
-use super::sections::{Detail, Document};
+use super::composition::Document;
+use super::sections::Detail;
 use super::*;
 use crate::analysis::findings::{
     Caveat, CaveatKind, Effect, Estimate, Extent, Metric, Verdict, View,

@@ -6,7 +6,7 @@ use crate::report::drawing::{
 };
 use crate::report::figures::reach;
 use crate::report::figures::{Quantity, Scale};
-use crate::report::sections::sweep::{Sweep, cell_name};
+use crate::report::subjects::sweep::{Sweep, cell_name};
 use crate::report::wording::{metric_title, with_interval};
 
 const LEFT: f64 = 112.0;

@@ -7,7 +7,7 @@ use crate::report::drawing::{
 };
 use crate::report::figures::reach;
 use crate::report::figures::{Quantity, Scale};
-use crate::report::sections::staircase::{Stairs, several_clients};
+use crate::report::subjects::staircase::{Stairs, several_clients};
 use crate::report::wording::with_interval;
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 122.0, top: 14.0, bottom: 292.0 };

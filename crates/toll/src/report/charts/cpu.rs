@@ -7,7 +7,7 @@ use crate::report::drawing::{
 };
 use crate::report::figures::{Quantity, Scale};
 use crate::report::parts::{self, Part};
-use crate::report::sections::sweep::cell_name;
+use crate::report::subjects::sweep::cell_name;
 use crate::report::values::value_of;
 
 /// Names stand left of the bars, sums right of them.

@@ -3,7 +3,7 @@
 use crate::analysis::findings::{Findings, HeapTrend};
 use crate::report::drawing::{Axis, Chart, Frame, Ink, Mark, WIDTH, circle, group, path, slug};
 use crate::report::figures::{Quantity, Scale};
-use crate::report::sections::heap::in_words;
+use crate::report::subjects::heap::in_words;
 use crate::report::values::in_first_order;
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 14.0, top: 12.0, bottom: 170.0 };

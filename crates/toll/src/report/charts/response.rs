@@ -6,7 +6,7 @@ use crate::report::drawing::{
 };
 use crate::report::figures::Scale;
 use crate::report::figures::reach;
-use crate::report::sections::staircase::{
+use crate::report::subjects::staircase::{
     STATISTICS, Stairs, in_order, response_of, scale_of_response, several_clients,
 };
 use crate::report::wording::with_interval;

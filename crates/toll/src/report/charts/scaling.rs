@@ -10,8 +10,8 @@ use crate::report::drawing::{
 };
 use crate::report::figures::reach;
 use crate::report::figures::{Quantity, Scale, verbatim};
-use crate::report::sections::sweep::{fitted, level, quantity, quantity_title, told_crossings};
-use crate::report::wording::{capital, with_interval};
+use crate::report::subjects::scaling::{fitted, quantity, quantity_title, told_crossings};
+use crate::report::wording::{capital, level, with_interval};
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 104.0, top: 18.0, bottom: 246.0 };
 const HEIGHT: f64 = 272.0;

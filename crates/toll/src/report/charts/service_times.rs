@@ -6,7 +6,7 @@ use crate::report::drawing::{
 };
 use crate::report::figures::reach;
 use crate::report::figures::{Quantity, Scale, verbatim};
-use crate::report::sections::sweep::Sweep;
+use crate::report::subjects::sweep::Sweep;
 use crate::report::wording::with_interval;
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 104.0, top: 14.0, bottom: 206.0 };

@@ -7,7 +7,7 @@ use crate::report::drawing::{
 };
 use crate::report::figures::Scale;
 use crate::report::figures::reach;
-use crate::report::sections::spans::{of_whom, price, scale};
+use crate::report::subjects::spans::{of_whom, price, scale};
 use crate::report::wording::with_interval;
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 18.0, top: 14.0, bottom: 226.0 };

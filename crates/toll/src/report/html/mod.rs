@@ -9,8 +9,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 use crate::analysis::findings::Findings;
 
+use super::composition::Document;
 use super::document::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
-use super::sections::{Detail, Document};
+use super::sections::Detail;
 use palette::Palette;
 
 /// Texts of up to this many letters stay on one line, so that a long neighbour does not squeeze them.

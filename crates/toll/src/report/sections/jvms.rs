@@ -4,10 +4,10 @@
 use crate::analysis::findings::{Estimate, Findings, JvmUse, LoadFindings, Measured, Metric, View};
 
 use super::pods::other_rates;
-use super::spans::detailed;
 use crate::report::document::{Cell, Group, Piece, Section, Table, figures, words};
 use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale, change, signed, verbatim};
+use crate::report::subjects::spans::detailed;
 use crate::report::values::value_of;
 use crate::report::wording::{
     difference_scale, interval, interval_title, load_title, measured_scale, metric_title, range,

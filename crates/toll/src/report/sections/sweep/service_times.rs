@@ -1,13 +1,13 @@
 //! Service time against the rate: what of the time at low rates is the machine waking up, in every variant alike.
 
-use super::Sweep;
-use super::words::{below, several};
+use super::words::below;
 use crate::analysis::findings::{Estimate, ServiceTimeCurve, ServiceTimes};
 use crate::report::charts;
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale, verbatim};
-use crate::report::wording::interval;
+use crate::report::subjects::sweep::Sweep;
+use crate::report::wording::{interval, several};
 
 /// Service time by rate; none where no size had several rates.
 pub(super) fn service_times(sweep: &Sweep<'_>) -> Option<Section> {
