@@ -1,6 +1,5 @@
 //! A deployment that runs: where it answers, what it uses, which way its traffic takes, and what loads it.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::fake::{FakeEngine, FakeEnvironment};
@@ -40,15 +39,6 @@ impl Environment {
         match &self.0 {
             Kind::Local(environment) => environment.entry_ca(),
             Kind::Fake(environment) => environment.entry_ca(),
-        }
-    }
-
-    /// What serves each database outside of the mesh, by pod, as it says itself: `PostgreSQL 17.11`, or
-    /// `mongo-java-server 1.47.0 (a stand-in for MongoDB)`.
-    pub fn database_servers(&self) -> BTreeMap<String, String> {
-        match &self.0 {
-            Kind::Local(environment) => environment.database_servers(),
-            Kind::Fake(_) => BTreeMap::new(),
         }
     }
 

@@ -8,6 +8,8 @@ pub use super::owners::{Owner, Pods, Role};
 pub use crate::plan::{Cell, Derived, Metric, PlannedRate, PlannedUsers, Release, SliceLength};
 pub use crate::store::Invalid;
 pub use caveat::*;
+pub use toll_lab::artifacts::Artifact;
+pub use toll_lab::{Claim, LeftOut, Topic};
 
 /// Everything a report needs; `report.json` is this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -1031,45 +1033,15 @@ pub struct Publication {
     pub notes: Vec<String>,
 }
 
-/// One claim of a proof.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
-    pub topic: Topic,
-    pub claim: String,
-    pub expected: String,
-    pub seen: String,
-    pub holds: bool,
-}
-
-/// What a claim is about: those that sum the others up, in the order in which they are named first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Topic {
-    SniProxy,
-    /// That a client without an identity of the mesh is refused.
-    Identity,
-    /// Whose address connections to an external service come from.
-    EgressAddress,
-    /// That traffic went past every sidecar.
-    Bypass,
-    /// Whose TLS it is.
-    EndToEnd,
-    /// Ways through sidecars.
-    Crossings,
-    /// Writes that were acknowledged.
-    Acknowledged,
-    /// Rows that were written.
-    Written,
-    Spans,
-    Other,
-}
-
 /// What the machine or the run was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
-    /// What the machine, its programs and the lab said of themselves, as label and value.
+    /// What the machine and the lab said of themselves, as label and value.
     Told(String, String),
+    /// A program or a jar that toll drives, with its version and where it is from.
+    Artifact(Artifact, String),
+    /// What serves the airline's database.
     Database(DatabaseServer),
     Profile(String),
     /// What the built-in services are written in.
@@ -1098,10 +1070,6 @@ pub enum DatabaseServer {
     /// mongo-java-server, in the place of MongoDB.
     StandIn {
         version: String,
-    },
-    /// As the lab names it.
-    Named {
-        name: String,
     },
 }
 

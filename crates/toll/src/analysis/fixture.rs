@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use toll_lab::{
     BuiltIn, Claim, Component, ComponentSample, DataPlane, Deployment, Direction, Egress,
     HostSample, MemorySample, Mtls, Planted, Postgres, Program, Proof, Reading, Role, Runtime,
-    Sample, Service, SidecarProxy, Traversal,
+    Sample, Service, SidecarProxy, Topic, Traversal,
 };
 use toll_load::{Histogram, LoadReport, PhaseReport, Steps};
 
@@ -127,10 +127,7 @@ pub fn customer_360() -> RunRecord {
         host: HostFacts {
             facts: facts.map(|(label, value)| (label.into(), value.into())).into(),
             cores: Some(2),
-            lacks: vec![],
-            isolation: None,
-            realtime: false,
-            changes: vec![],
+            ..HostFacts::default()
         },
         capacities: vec![capacity("bare", 1900.0), capacity("sidecar", 970.0)],
         plan,
@@ -435,7 +432,8 @@ fn spread(middle_us: f64, count: u64) -> Histogram {
 
 fn proof(meshed: bool) -> Proof {
     let requests = SENT_IN_ROUND;
-    let claim = |claim: &str, expected: String| Claim {
+    let claim = |topic, claim: &str, expected: String| Claim {
+        topic,
         claim: claim.into(),
         seen: expected.clone(),
         expected,
@@ -462,16 +460,21 @@ fn proof(meshed: bool) -> Proof {
     Proof {
         spans: None,
         claims: vec![
-            claim("ingress gateway: every request was counted", requests.to_string()),
-            claim("customer: every request arrived", requests.to_string()),
-            claim("person: every request arrived", requests.to_string()),
-            claim("postgres: every request led to one statement", requests.to_string()),
-            claim(crossing, (crossed * requests).to_string()),
+            claim(Topic::Other, "ingress gateway: every request was counted", requests.to_string()),
+            claim(Topic::Other, "customer: every request arrived", requests.to_string()),
+            claim(Topic::Other, "person: every request arrived", requests.to_string()),
             claim(
+                Topic::Other,
+                "postgres: every request led to one statement",
+                requests.to_string(),
+            ),
+            claim(Topic::Crossings, crossing, (crossed * requests).to_string()),
+            claim(
+                Topic::Acknowledged,
                 "postgres: every acknowledged write is there, and nothing that was not sent",
                 "0 rows".into(),
             ),
-            claim("postgres: no row was written twice", "0 rows".into()),
+            claim(Topic::Doubled, "postgres: no row was written twice", "0 rows".into()),
         ],
         left_out: vec![],
         traversals: if meshed { ways() } else { vec![] },

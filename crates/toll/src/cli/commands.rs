@@ -100,7 +100,7 @@ fn begun(
     plan.warnings[as_written..].iter().for_each(|warning| say(&format!("warning: {warning}")));
     run::check(&plan, &lab)?;
     let dir = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.study));
-    let facts = run::host_facts(&lab, arguments.realtime, &artifacts.labelled(), &plan)?;
+    let facts = run::host_facts(&lab, arguments.realtime, artifacts.found(), &plan)?;
     let store = Store::create(&dir, &wish.text, &plan, &facts)?;
     Ok((store, plan, lab))
 }
@@ -164,7 +164,7 @@ fn resumed(
     let artifacts = unless_interrupted(interrupt, FoundArtifacts::of(&plan))?.complete()?;
     let lab = lab(host.isolation, host.realtime, &artifacts, interrupt)?;
     run::check(&plan, &lab)?;
-    host.resume_on(&run::host_facts(&lab, host.realtime, &artifacts.labelled(), &plan)?);
+    host.resume_on(&run::host_facts(&lab, host.realtime, artifacts.found(), &plan)?);
     host.changes.iter().for_each(|change| say(&format!("warning: {change}")));
     store.write_host(&host)?;
     if let Some(rounds) = rounds {

@@ -3,10 +3,11 @@
 use toll_lab::ServiceSpans;
 
 use crate::analysis::findings::{
-    Caveat, CaveatKind, DatabaseServer, Growth, InvalidArm, LaggingArm, LeftOut, LoadNames, Regime,
+    Caveat, CaveatKind, DatabaseServer, Growth, InvalidArm, LaggingArm, LoadNames, Regime,
     RegimePair, TwoFigures, VariantRounds,
 };
 
+use super::left_out::left_out;
 use super::owners;
 
 /// Examples that a sentence gives.
@@ -231,16 +232,6 @@ fn load_names(names: &[LoadNames]) -> String {
     names.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-fn left_out(what: &LeftOut) -> &str {
-    match what {
-        LeftOut::MissingSpans => "why spans are missing",
-        LeftOut::NoCrossing => {
-            "that no request crossed a sidecar, a claim that needs a service that reports its requests"
-        }
-        LeftOut::Other(text) => text,
-    }
-}
-
 /// `1.00 % of 3600 from vets`.
 fn dropped(ServiceSpans { service, expected, arrived }: &ServiceSpans) -> String {
     let share = 1.0 - *arrived as f64 / *expected as f64;
@@ -255,6 +246,5 @@ pub(super) fn database(server: &DatabaseServer) -> String {
         DatabaseServer::StandIn { version } => {
             format!("mongo-java-server {version}, a stand-in for MongoDB")
         }
-        DatabaseServer::Named { name } => name.clone(),
     }
 }

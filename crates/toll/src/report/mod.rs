@@ -17,6 +17,7 @@ mod first;
 mod html;
 #[cfg(test)]
 mod in_a_browser;
+mod left_out;
 mod loads;
 mod markdown;
 mod owners;

@@ -1,13 +1,14 @@
 //! What a run's directory holds, as read back.
 
 use serde::{Deserialize, Serialize};
+use toll_lab::artifacts::Artifact;
 use toll_lab::{Isolation, Proof, Sample};
 use toll_load::LoadReport;
 
 use crate::plan::{Arm, Plan};
 
 /// Version of `round.json`.
-pub const ROUND_FORMAT: u32 = 2;
+pub const ROUND_FORMAT: u32 = 3;
 
 /// All of a run.
 #[derive(Debug, Clone)]
@@ -32,10 +33,13 @@ impl RunRecord {
 }
 
 /// What the machine and the tools were, as label and value in the order to print.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// Labels and values.
     pub facts: Vec<(String, String)>,
+    /// The programs and jars that toll drives, each with its version and where it is from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<(Artifact, String)>,
     /// Cores that toll and what it starts may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<usize>,
@@ -50,16 +54,28 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
+    /// Version and origin of an artifact; none where the run needs none.
+    pub fn artifact(&self, artifact: Artifact) -> Option<&str> {
+        let found = self.artifacts.iter().find(|(of, _)| *of == artifact);
+        found.map(|(_, version)| version.as_str())
+    }
+
+    fn labelled(&self) -> impl Iterator<Item = (&str, &str)> {
+        let facts = self.facts.iter().map(|(label, value)| (label.as_str(), value.as_str()));
+        facts.chain(self.artifacts.iter().map(|(of, version)| (of.label(), version.as_str())))
+    }
+
     /// Notes what differs on the machine on which the run goes on.
     pub fn resume_on(&mut self, now: &Self) {
-        for (label, before) in self.facts.iter().filter(|(label, _)| label != "started") {
+        let mut changes = Vec::new();
+        for (label, before) in self.labelled().filter(|(label, _)| *label != "started") {
             let after =
-                now.facts.iter().find(|(other, _)| other == label).map_or("nothing", |(_, v)| v);
+                now.labelled().find(|(other, _)| *other == label).map_or("nothing", |(_, v)| v);
             if after != before {
-                self.changes
-                    .push(format!("resumed with another {label}: {after}; before {before}"));
+                changes.push(format!("resumed with another {label}: {after}; before {before}"));
             }
         }
+        self.changes.extend(changes);
     }
 }
 

@@ -170,7 +170,7 @@ fn wires_that_could_not_be_read_are_left_out_where_there_is_no_hbone() {
         seen.after.wire = Reading::Missing("no bridges here".into());
         let proof = seen.proof();
         assert_eq!(failed(&proof), [""; 0]);
-        let left_out = "that no HBONE crossed a node's wire: no bridges here";
-        assert!(proof.left_out.contains(&left_out.to_owned()), "{:?}", proof.left_out);
+        let left_out = LeftOut::NoHbone { why: "no bridges here".into() };
+        assert!(proof.left_out.contains(&left_out), "{:?}", proof.left_out);
     }
 }

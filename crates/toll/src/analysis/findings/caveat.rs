@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use toll_lab::ServiceSpans;
 
-use super::{DatabaseServer, Metric, Owner, Regime};
+use super::{DatabaseServer, LeftOut, Metric, Owner, Regime};
 use crate::store::Invalid;
 
 /// Something that weakens the result, in the order in which it is told.
@@ -217,16 +217,4 @@ pub enum Growth {
     Grows,
     DoesNot,
     Unknown,
-}
-
-/// What a proof could not claim.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LeftOut {
-    /// Why spans are missing.
-    MissingSpans,
-    /// In the lab's words.
-    Other(String),
-    /// That no request crossed a sidecar: no service reports its requests.
-    NoCrossing,
 }

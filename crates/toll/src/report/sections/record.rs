@@ -82,6 +82,7 @@ pub(in crate::report) fn machine(findings: &Findings) -> Section {
 fn label_and_value(fact: &Fact) -> [String; 2] {
     let (label, value) = match fact {
         Fact::Told(label, value) => (label.as_str(), value.clone()),
+        Fact::Artifact(artifact, version) => (artifact.label(), version.clone()),
         Fact::Database(server) => ("database", database(server)),
         Fact::Profile(name) => ("profile", name.clone()),
         Fact::Runtime(runtime) => ("runtime", runtime.clone()),

@@ -100,13 +100,13 @@ pub fn fact(label: &str, value: &str) -> Fact {
     Fact::Told(label.into(), value.into())
 }
 
-/// A claim that holds, as the lab words it.
+/// A claim that holds.
 pub fn claim(claim: &str, seen: &str) -> Claim {
+    claim_about(Topic::Other, claim, seen)
+}
+
+/// A claim that holds and sums others up.
+pub fn claim_about(topic: Topic, claim: &str, seen: &str) -> Claim {
     let (expected, seen) = (seen.into(), seen.into());
-    crate::analysis::from_lab::claim(&toll_lab::Claim {
-        claim: claim.into(),
-        expected,
-        seen,
-        holds: true,
-    })
+    Claim { topic, claim: claim.into(), expected, seen, holds: true }
 }

@@ -143,8 +143,9 @@ fn what_proofs_left_out_names_the_variants() {
         let variants = vec!["bare".into(), "mesh".into()];
         said(Caveat::LeftOut { variants, what })
     };
-    let other = LeftOut::Other("a count of operations".into());
-    assert_eq!(left_out(other), "bare, mesh: left out of the proof: a count of operations");
+    let rows = LeftOut::Rows { database: "postgres".into() };
+    let expected = "bare, mesh: left out of the proof: the rows of postgres: the study does not say how to count them";
+    assert_eq!(left_out(rows), expected);
     let crossing = "bare, mesh: left out of the proof: that no request crossed a sidecar, a claim that needs a service that reports its requests";
     assert_eq!(left_out(LeftOut::NoCrossing), crossing);
     let services = vec![ServiceSpans { service: "vets".into(), expected: 3600, arrived: 3564 }];
