@@ -353,6 +353,7 @@ impl Wish {
             runtime: choice.runtime.map(Into::into),
             seed: choice.seed.unwrap_or_else(seed_from_clock),
             unavailable: vec![],
+            lacks_mongodb: !toll_service::SPEAKS_MONGODB,
             ztunnel: ztunnel(&study, &choice.variants)?,
         };
         Ok(Self { text, study, warnings, choices })
