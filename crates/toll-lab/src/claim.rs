@@ -167,51 +167,34 @@ pub enum Topic {
 /// What a proof could not claim, with what a sentence about it needs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "most fields say it by their names")]
 pub enum LeftOut {
     /// How a request reaches a program of the user's own, which does not report it.
     Arrival {
         /// None for the load.
         caller: Option<String>,
-        /// The program.
         service: String,
     },
     /// What each pod of a service has counted: they were not asked one by one.
-    EachPod {
-        /// The service.
-        service: String,
-    },
+    EachPod { service: String },
     /// How many sidecars each request crossed: a program of the user's own asks the database as often as it likes.
-    Crossings {
-        /// The database.
-        database: String,
-    },
+    Crossings { database: String },
     /// That no request crossed a sidecar: no service reports its requests.
     NoCrossing,
     /// How many queries a database got: those of a program of the user's own are not known.
     Queries {
-        /// The database.
         database: String,
         /// The program that asks it.
         program: String,
     },
     /// How many queries the sidecars on the way to a database passed on: they do not read them.
-    QueriesBySidecars {
-        /// The database.
-        database: String,
-    },
+    QueriesBySidecars { database: String },
     /// How many operations the proxies on the way to an external service passed on: they do not read its TLS.
-    OperationsByProxies {
-        /// The service.
-        service: String,
-    },
+    OperationsByProxies { service: String },
     /// The rows that were written to a database: the study does not say how to count them.
-    Rows {
-        /// The database.
-        database: String,
-    },
+    Rows { database: String },
     /// Which certificates an external service saw its callers show.
     ClientCertificates {
-        /// The service.
         service: String,
         /// Why it does not say.
         why: String,
@@ -233,19 +216,11 @@ pub enum LeftOut {
     /// How many spans each request leaves, and whose children they are: the load does not say how many there should be.
     SpanCounts,
     /// Whose children the spans of a service are: its caller leaves none.
-    SpanParents {
-        /// The service.
-        service: String,
-        /// Its caller.
-        caller: String,
-    },
+    SpanParents { service: String, caller: String },
     /// That no agent but the measured one is in the JVMs: the measured one hides it.
     FurtherAgents,
     /// That an agent is in a pod: it runs no JVM.
-    NoJvm {
-        /// The pod.
-        pod: String,
-    },
+    NoJvm { pod: String },
     /// Which programs and firewall rules belong to a pod: all pods share the machine's network.
     SharedNetwork,
     /// Whose connection it is by its address: all pods share the machine's network.

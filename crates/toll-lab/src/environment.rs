@@ -59,7 +59,7 @@ impl Environment {
     }
 
     /// The same without waiting, for samples that come often: endpoints are asked at most once a second, after the
-    /// counters, and the next sample has what they told.
+    /// counters, and the next sample has their answers.
     pub fn sample_in_passing(&mut self) -> Sample {
         match &mut self.0 {
             Kind::Local(environment) => environment.sample_in_passing(),
@@ -147,7 +147,7 @@ enum Engine {
 
 impl LoadEngine {
     /// Hands it a plan, JSON, which it carries out as soon as it has read it. The events of a plan end with a line
-    /// `{"event":"report",...}`. A program that has ended is told of by [`Self::next_line`].
+    /// `{"event":"report",...}`. [`Self::next_line`] says when a program has ended.
     ///
     /// # Errors
     /// When its pipe fails.

@@ -1,4 +1,4 @@
-//! The seam: a place where deployments come up. What is above knows no namespaces, pids or cgroups.
+//! Brings deployments up. Its callers know no namespaces, pids or cgroups.
 
 use std::path::{Path, absolute};
 
@@ -8,7 +8,7 @@ use crate::host::isolation::Isolation;
 use crate::local::LocalLab;
 use crate::{Deployment, LabError, LocalOptions, Rendered};
 
-/// A place where deployments come up.
+/// Where deployments come up.
 #[derive(Debug)]
 pub enum Lab {
     /// This machine.

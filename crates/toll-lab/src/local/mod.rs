@@ -1,7 +1,7 @@
 //! The lab on one Linux machine: pods without Kubernetes.
 //!
 //! Chooses an isolation level, makes the pods, starts the programs and the proxies of the data plane, samples them, and
-//! removes all of it. What programs and proxies are told, and what their counters prove, is theirs.
+//! removes all of it. The configuration of programs and proxies, and what their counters prove, is theirs.
 
 mod bring_up;
 mod check;

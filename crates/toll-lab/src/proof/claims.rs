@@ -83,15 +83,15 @@ pub(crate) fn pods_claim(claim: String, expected: String, pods: &[PodVerdict]) -
 
 /// For instance `nginx-7: an answer with status 200; 89 others as expected`.
 fn named(pods: &[PodVerdict], all_hold: bool) -> String {
-    let told: Vec<&PodVerdict> = pods.iter().filter(|pod| all_hold || !pod.holds).collect();
+    let shown: Vec<&PodVerdict> = pods.iter().filter(|pod| all_hold || !pod.holds).collect();
     let mut texts: Vec<String> =
-        told.iter().take(NAMED).map(|pod| format!("{}: {}", pod.pod, pod.seen)).collect();
-    match told.len().saturating_sub(NAMED) {
+        shown.iter().take(NAMED).map(|pod| format!("{}: {}", pod.pod, pod.seen)).collect();
+    match shown.len().saturating_sub(NAMED) {
         0 => {}
         more if all_hold => texts.push(format!("and {more} more")),
         more => texts.push(format!("{more} more that fail")),
     }
-    match pods.len() - told.len() {
+    match pods.len() - shown.len() {
         0 => {}
         others => texts.push(format!("{others} as expected")),
     }
@@ -144,7 +144,7 @@ pub(crate) fn either(judged: Result<Claim, LeftOut>) -> (Vec<Claim>, Vec<LeftOut
     }
 }
 
-/// Each name once, in the order of its first place.
+/// Each name once, in the order in which they come first.
 pub(crate) fn distinct<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut distinct: Vec<&str> = Vec::new();
     for name in names {

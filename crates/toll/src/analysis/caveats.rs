@@ -47,11 +47,11 @@ pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<Caveat> {
     let variants = run.plan.ready().map(|(name, _)| name);
     let parts = [
         found([missing_rounds(run), stand_in(run), invalid_arms(run), invalid_slices(run)]),
-        told(CaveatKind::Comparison, &run.plan.warnings),
+        texts(CaveatKind::Comparison, &run.plan.warnings),
         found([unequal_rates(loads), not_carried(run, counted)]),
         near_limit(loads, &run.plan.baseline),
         span_costs.iter().filter_map(uneven_rates).collect(),
-        told(CaveatKind::Machine, &run.host.changes),
+        texts(CaveatKind::Machine, &run.host.changes),
         found([excused(seen), stolen(run, counted), other_work(run)]),
         found([few_rounds(run, loads), few_requests(run, counted)]),
         found([few_cycles_decide(loads), send_lag(run, counted)]),
@@ -66,7 +66,7 @@ pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<Caveat> {
             unknown_heaps(loads),
             rounded_up(loads),
         ]),
-        told(CaveatKind::Lab, &run.host.lacks),
+        texts(CaveatKind::Lab, &run.host.lacks),
     ];
     parts.concat()
 }
@@ -75,8 +75,8 @@ fn found<const N: usize>(of: [Option<Caveat>; N]) -> Vec<Caveat> {
     of.into_iter().flatten().collect()
 }
 
-fn told(kind: CaveatKind, texts: &[String]) -> Vec<Caveat> {
-    texts.iter().map(|text| Caveat::Told { kind, text: text.clone() }).collect()
+fn texts(kind: CaveatKind, texts: &[String]) -> Vec<Caveat> {
+    texts.iter().map(|text| Caveat::Text { kind, text: text.clone() }).collect()
 }
 
 fn arms(run: &RunRecord) -> impl Iterator<Item = (usize, &ArmRecord)> {

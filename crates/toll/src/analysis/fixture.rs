@@ -38,7 +38,6 @@ const SENT_IN_ROUND: u64 = (DONE + GUARD) * 2 * 2 * CYCLES as u64;
 pub struct Stood<'a> {
     /// From 1.
     pub round: usize,
-    /// Which arm.
     pub arm: &'a Arm,
     /// Which of the plan's sizes.
     pub size: usize,
@@ -552,14 +551,14 @@ fn settled(of: &Stood<'_>) -> SettleRecord {
     SettleRecord { slices: (1..=count).map(slice).collect(), stable: !unstable, rest_s: 0.0 }
 }
 
-/// Changes every arm; told with the number of its round.
+/// Changes every arm; `change` gets the number of its round.
 pub fn each_arm(run: &mut RunRecord, mut change: impl FnMut(usize, &mut ArmRecord)) {
     for round in &mut run.rounds {
         round.arms.iter_mut().for_each(|of| change(round.number, of));
     }
 }
 
-/// Changes every slice; told with the number of its round and its arm.
+/// Changes every slice; `change` gets the number of its round and its arm.
 pub fn each_slice(run: &mut RunRecord, mut change: impl FnMut(usize, &Arm, &mut SliceRecord)) {
     each_arm(run, |round, of| {
         let ArmRecord { arm, slices, .. } = of;

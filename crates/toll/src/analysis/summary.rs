@@ -456,9 +456,9 @@ fn programs(run: &RunRecord) -> Vec<Fact> {
 /// What the machine and the run were.
 pub fn facts(run: &RunRecord) -> Vec<Fact> {
     let plan = &run.plan;
-    let told = run.host.facts.iter();
+    let host = run.host.facts.iter();
     let mut facts: Vec<Fact> =
-        told.map(|(label, value)| Fact::Told(label.clone(), value.clone())).collect();
+        host.map(|(label, value)| Fact::Labelled(label.clone(), value.clone())).collect();
     facts.extend(programs(run));
     facts.push(Fact::Profile(plan.profile.clone()));
     facts.extend(plan.runtime.clone().map(Fact::Runtime));

@@ -93,7 +93,7 @@ fn figure(quantity: ScaledQuantity, scale: Scale, value: f64) -> String {
     if quantity.is_added() { scale.signed(value) } else { scale.plain(value) }
 }
 
-/// Whether the added latency is told from none; of memory and CPU nobody doubts that there are some.
+/// Whether the added latency is clearly not zero; memory and CPU never are.
 fn verdict(prediction: &Prediction) -> Cell {
     match ends(prediction.predicted) {
         _ if !prediction.quantity.is_added() => Cell::default(),

@@ -48,7 +48,7 @@ pub(super) fn sentence(caveat: &Caveat, run: &str) -> String {
             "{slices} of {all} slices do not count: {}",
             most_frequent(reasons.iter().map(|(why, slices)| (why.to_string(), *slices)))
         ),
-        Caveat::Told { text, .. } => text.clone(),
+        Caveat::Text { text, .. } => text.clone(),
         Caveat::UnequalRates { loads } => format!(
             "the variants did not complete the same rate, so this is not an equal-rate comparison; lower the rate: {}",
             examples(
@@ -133,7 +133,7 @@ pub(super) fn sentence(caveat: &Caveat, run: &str) -> String {
                 None => "",
                 Some(Growth::Grows) => "; the baseline's grows, too",
                 Some(Growth::DoesNot) => "; the baseline's does not",
-                Some(Growth::Unknown) => "; of the baseline's nothing can be told",
+                Some(Growth::Unknown) => "; whether the baseline's does is not known",
             }
         ),
         Caveat::LeftOut { variants, what } => {
@@ -160,7 +160,7 @@ pub(super) fn sentence(caveat: &Caveat, run: &str) -> String {
             )
         ),
         Caveat::UnknownHeaps { pods } => format!(
-            "what collections leave in the heap of {} is not known: the old generation was never collected, so of a leak nothing can be told",
+            "what collections leave in the heap of {} is not known: the old generation was never collected, so a leak cannot be ruled out",
             pods.join(", ")
         ),
         Caveat::RoundedUp { load, variant, pods, counted_millicores, shown_millicores } => format!(

@@ -250,7 +250,7 @@ impl Page {
             .collect()
     }
 
-    /// `text` in a column of `width`. Padded outside the colour, which takes no room.
+    /// `text` in a column of `width`. Padded outside the colour, which has no width.
     fn placed(&self, text: &str, tone: Tone, kind: Kind, width: usize) -> String {
         let pad = " ".repeat(width.saturating_sub(length(text)));
         let toned = self.toned(text, tone);
@@ -360,7 +360,7 @@ fn of_two(sheet: &Sheet) -> Table {
     Table::new(columns, rows)
 }
 
-/// A row a variant: the first metric against the baseline and the step before, then what of the rest there is room for.
+/// A row a variant: the first metric against the baseline and the step before, then as many others as fit.
 fn of_many(sheet: &Sheet) -> Table {
     let baseline = sheet.rows.iter().find(|row| row.is_baseline);
     let vs = format!("vs\u{a0}{}", baseline.map_or("baseline", |row| row.name.as_str()));

@@ -50,7 +50,6 @@ pub enum RunError {
     /// The plan has several pods of a service or several nodes, and all pods share the machine's network.
     #[error("{variant} has {what}, and with loopback isolation all pods share one address")]
     NetworksNeeded {
-        /// The variant.
         variant: String,
         /// What it has several of.
         what: String,
@@ -58,7 +57,6 @@ pub enum RunError {
     /// What a variant carries could not be measured.
     #[error("cannot measure what {variant} carries: {reason}")]
     Capacity {
-        /// The variant.
         variant: String,
         /// What happened.
         reason: String,
@@ -286,7 +284,7 @@ pub fn fitted(plan: Plan, lab: &Lab) -> Plan {
     if alone { plan.one_after_another() } else { plan }
 }
 
-/// Whether the lab has room for the plan; to be asked before anything is stored.
+/// Whether the lab can hold the plan; to be asked before anything is stored.
 ///
 /// # Errors
 /// [`RunError::NetworksNeeded`].

@@ -82,7 +82,6 @@ impl HostFacts {
 /// What one variant carries flat out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CapacityRecord {
-    /// The variant.
     pub variant: String,
     /// Completed requests per second of a closed loop, over all its slices.
     pub per_s: f64,
@@ -120,7 +119,6 @@ pub struct RoundFile {
 /// One arm in one round.
 #[derive(Debug, Clone)]
 pub struct ArmRecord {
-    /// Which arm.
     pub arm: Arm,
     /// Which of the plan's sizes, from 0.
     pub size: usize,
@@ -162,7 +160,6 @@ pub enum Invalid {
     /// A claim about the path does not hold.
     #[error("path not proven: {claim}: expected {expected}, saw {seen}")]
     Claim {
-        /// The claim.
         claim: String,
         /// What was expected.
         expected: String,

@@ -198,7 +198,7 @@ fn known_clients(running: &Running<'_>) -> Result<BTreeMap<String, u64>, LabErro
     Ok(sessions.map(|(serial, sessions)| (known(serial), sessions)).collect())
 }
 
-/// Who is connected is the kernel's to tell.
+/// The kernel knows who is connected.
 fn mongo_snapshot(running: &Running<'_>, look: &Look) -> Result<DatabaseSnapshot, LabError> {
     const SILENT: &str = "this server does not tell which certificates its clients show";
     let peers = ports::peers(running.pid, running.site.service.port)

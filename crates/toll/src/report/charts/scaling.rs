@@ -10,7 +10,7 @@ use crate::report::drawing::{
 };
 use crate::report::figures::reach;
 use crate::report::figures::{Quantity, Scale, verbatim};
-use crate::report::subjects::scaling::{told_crossings, fitted, quantity, quantity_title};
+use crate::report::subjects::scaling::{crossings_in_words, fitted, quantity, quantity_title};
 use crate::report::wording::{capital, level, with_interval};
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 104.0, top: 18.0, bottom: 246.0 };
@@ -127,7 +127,7 @@ impl Plot {
 }
 
 fn said(crossing: &Crossing) -> String {
-    told_crossings(&[crossing]).into_iter().map(|said| said.sentence + ".").collect()
+    crossings_in_words(&[crossing]).into_iter().map(|said| said.sentence + ".").collect()
 }
 
 /// A variant at one rate.

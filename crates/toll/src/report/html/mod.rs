@@ -67,7 +67,7 @@ fn document(title: &str, body: &Markup) -> String {
     page.into_string()
 }
 
-/// Where everything is; stays in sight where there is room beside the page.
+/// The table of contents; it stays in sight beside the page if the window is wide enough.
 fn contents(sections: &[Section]) -> Markup {
     markup! {
         nav aria-label="contents" {

@@ -6,7 +6,7 @@ use crate::report::charts;
 use crate::report::document::{Cell, Piece, Section};
 use crate::report::subjects::heap::in_words;
 
-/// Whether the heaps grew; none when no JVM told of its heap.
+/// Whether the heaps grew; none when no JVM reported its heap.
 pub(in crate::report) fn heap(findings: &Findings) -> Option<Section> {
     let mut text = "Heap in use after each collection of the old generation, by the time under load: what is left then is what the program holds. Growth is judged by the Mann-Kendall test within each life of a JVM; its speed is Sen's slope.".to_owned();
     if findings.heap_trends.iter().any(|trend| trend.p_value.is_none()) {

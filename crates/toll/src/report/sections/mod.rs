@@ -46,9 +46,9 @@ pub(super) fn all(findings: &Findings, detail: Detail) -> Vec<Section> {
     let sweep = Sweep::of(findings);
     let open = open_loads(findings);
     let leading = leading(&stairs, sweep.as_ref());
-    let told: Vec<&LoadFindings> = open.iter().map(|i| &findings.loads[*i]).collect();
+    let shown: Vec<&LoadFindings> = open.iter().map(|i| &findings.loads[*i]).collect();
     let detailed: Vec<&LoadFindings> =
-        told.iter().copied().filter(|load| !is_point_only(findings, load)).collect();
+        shown.iter().copied().filter(|load| !is_point_only(findings, load)).collect();
     let mut sections: Vec<Section> = Vec::new();
     sections.extend(content::headline(findings));
     let of_view = |equal: bool| {
@@ -64,8 +64,8 @@ pub(super) fn all(findings: &Findings, detail: Detail) -> Vec<Section> {
     sections.extend(spans::spans(findings));
     sections.extend(jvms::jvms(findings));
     sections.extend(heap::heap(findings));
-    if !told.is_empty() {
-        sections.push(components::cpu(findings, &told).showing(cpu_charts(findings)));
+    if !shown.is_empty() {
+        sections.push(components::cpu(findings, &shown).showing(cpu_charts(findings)));
         sections.extend(pods::top(findings, &detailed));
         sections.push(components::memory(&detailed).showing(memory_charts(findings)));
     }
@@ -96,17 +96,17 @@ fn leading<'a>(stairs: &[Stairs<'a>], sweep: Option<&Sweep<'a>>) -> Vec<&'a Load
     }
 }
 
-/// The cells that are told one by one.
+/// The cells that are shown one by one.
 fn cells<'a>(
     findings: &'a Findings,
     leading: &[&LoadFindings],
     detail: Detail,
 ) -> Vec<&'a LoadFindings> {
-    let is_told = |load: &&LoadFindings| {
+    let is_shown = |load: &&LoadFindings| {
         let leads = leading.iter().any(|of| std::ptr::eq(*of, *load));
         load.cell.is_some() && (detail == Detail::All || leads)
     };
-    findings.loads.iter().filter(is_told).collect()
+    findings.loads.iter().filter(is_shown).collect()
 }
 
 /// But that of the first screen.

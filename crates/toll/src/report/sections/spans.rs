@@ -32,13 +32,13 @@ pub(in crate::report) fn spans(findings: &Findings) -> Option<Section> {
         .then(|| section.showing(charts::spans(findings)).saying(prices(findings).join("; ")))
 }
 
-/// What the report does not tell of the loads that only serve the line.
+/// Which loads are shown in less detail.
 fn left_out(findings: &Findings) -> Option<String> {
     let loads = findings.loads.iter().filter(|load| is_point_only(findings, load));
     let names: Vec<&str> = loads.map(|load| load.name.as_str()).collect();
     (!names.is_empty())
         .then(|| {
-            format!("{} only serve this line; they are told without their pods, JVMs and memory, which report.json has.", names.join(", "))
+            format!("{} only serve this line; they are shown without their pods, JVMs and memory, which are in report.json.", names.join(", "))
         })
 }
 

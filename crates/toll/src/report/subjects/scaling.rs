@@ -50,11 +50,11 @@ pub(in crate::report) fn parts(lines: &[&Scaling]) -> (&'static str, [(Part, Sca
 }
 
 /// What may be said of one crossing.
-struct Told {
+struct Verdict {
     /// `ambient takes less memory than sidecar`.
     claim: String,
-    /// `from 3 to 90 pods`; empty where nothing can be told.
-    place: String,
+    /// `from 3 to 90 pods`; empty where it is unclear.
+    sizes: String,
     tone: Tone,
 }
 
@@ -68,12 +68,12 @@ pub(in crate::report) struct Said {
 }
 
 /// What is said of several rates is one sentence.
-pub(in crate::report) fn told_crossings(crossings: &[&Crossing]) -> Vec<Said> {
-    let all: Vec<(Told, &Crossing)> = crossings.iter().map(|c| (told(c), *c)).collect();
-    let claims = in_first_order(all.iter().map(|(told, _)| told.claim.as_str()));
+pub(in crate::report) fn crossings_in_words(crossings: &[&Crossing]) -> Vec<Said> {
+    let all: Vec<(Verdict, &Crossing)> = crossings.iter().map(|c| (verdict(c), *c)).collect();
+    let claims = in_first_order(all.iter().map(|(verdict, _)| verdict.claim.as_str()));
     let said = |claim: &str| {
-        let of: Vec<&(Told, &Crossing)> =
-            all.iter().filter(|(told, _)| told.claim == claim).collect();
+        let of: Vec<&(Verdict, &Crossing)> =
+            all.iter().filter(|(verdict, _)| verdict.claim == claim).collect();
         let points: Vec<String> = of.iter().filter_map(|(_, crossing)| point(crossing)).collect();
         let points = if points.is_empty() {
             String::new()
@@ -86,10 +86,10 @@ pub(in crate::report) fn told_crossings(crossings: &[&Crossing]) -> Vec<Said> {
 }
 
 /// A claim with where it holds and at which rates; rates at which it holds alike stand together.
-fn sentence(claim: &str, of: &[&(Told, &Crossing)]) -> String {
-    let places = in_first_order(of.iter().map(|(told, _)| told.place.as_str()));
+fn sentence(claim: &str, of: &[&(Verdict, &Crossing)]) -> String {
+    let places = in_first_order(of.iter().map(|(verdict, _)| verdict.sizes.as_str()));
     let place = |place: &str| {
-        let alike = of.iter().filter(|(told, _)| told.place == place);
+        let alike = of.iter().filter(|(verdict, _)| verdict.sizes == place);
         let rates: Vec<String> = alike.filter_map(|(_, c)| c.rate_per_s).map(verbatim).collect();
         let rates = if rates.is_empty() {
             String::new()
@@ -103,7 +103,7 @@ fn sentence(claim: &str, of: &[&(Told, &Crossing)]) -> String {
 }
 
 /// Only what the interval and the rounds of each size allow, and only of sizes that were measured.
-fn told(crossing: &Crossing) -> Told {
+fn verdict(crossing: &Crossing) -> Verdict {
     let Crossing { below, above, measured: (least, most), .. } = crossing;
     let cheaper_above = less(crossing, above, below);
     let held = match ends(crossing.pods) {
@@ -116,10 +116,10 @@ fn told(crossing: &Crossing) -> Told {
     let beyond_alike = crossing.alike.iter().max().map_or(0, |alike| alike + 1);
     let held = held.map(|(claim, from)| (claim, from.max(beyond_alike)));
     match held.filter(|(_, from)| from <= most) {
-        Some((claim, from)) => Told { claim, place: from_to(from, *most), tone: Tone::Same },
+        Some((claim, from)) => Verdict { claim, sizes: from_to(from, *most), tone: Tone::Same },
         None => {
-            let claim = format!("from how many pods on {cheaper_above} cannot be told");
-            Told { claim, place: String::new(), tone: Tone::Unknown }
+            let claim = format!("from how many pods on {cheaper_above} is unclear");
+            Verdict { claim, sizes: String::new(), tone: Tone::Unknown }
         }
     }
 }
@@ -155,7 +155,7 @@ pub(in crate::report) fn off(of: ScaledQuantity, held: &HeldOut) -> f64 {
     if of.is_added() { held.predicted.value - held.measured.value } else { held.error }
 }
 
-/// The same for a table: `+2.2 %`, `+0.12`; what rounds to nothing in the unit of the table is told in its own.
+/// The same for a table: `+2.2 %`, `+0.12`; what rounds to nothing in the unit of the table is shown in its own.
 pub(in crate::report) fn shown_off(of: ScaledQuantity, scale: Scale, off: f64) -> String {
     if !of.is_added() {
         return change(1.0 + off);

@@ -17,7 +17,7 @@ pub(in crate::report) fn in_order(findings: &Findings) -> Vec<usize> {
     order
 }
 
-/// The loads that are told in all detail.
+/// The loads that are shown in all detail.
 pub(in crate::report) fn detailed(findings: &Findings) -> Vec<&LoadFindings> {
     findings.loads.iter().filter(|load| !is_point_only(findings, load)).collect()
 }

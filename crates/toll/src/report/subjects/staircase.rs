@@ -7,7 +7,7 @@ use crate::analysis::findings::{
 use crate::report::figures::{Quantity, Scale};
 use crate::report::wording::several;
 
-/// Clients at which response times are told: those of the published study.
+/// Clients at which response times are shown: those of the published study.
 const CLIENTS: u32 = 20;
 
 /// One staircase of a run.
@@ -105,7 +105,7 @@ pub(in crate::report) fn in_order<'a>(
     stairs.variants().into_iter().filter_map(of).collect()
 }
 
-/// The steps at which response times are told.
+/// The steps at which response times are shown.
 pub(in crate::report) fn nearest<'a>(all: &[Stairs<'a>]) -> Vec<&'a LoadFindings> {
     all.iter().filter_map(Stairs::nearest).map(|(_, load)| load).collect()
 }

@@ -81,7 +81,7 @@ pub fn extent(arms: &[&str], rounds: usize) -> Extent {
 
 /// A caveat in words.
 pub fn caveat(kind: CaveatKind, text: &str) -> Caveat {
-    Caveat::Told { kind, text: text.into() }
+    Caveat::Text { kind, text: text.into() }
 }
 
 /// The owner of that role in a pod.
@@ -97,7 +97,7 @@ pub fn open(rate_per_s: f64) -> Release {
 
 /// A line of the machine's facts.
 pub fn fact(label: &str, value: &str) -> Fact {
-    Fact::Told(label.into(), value.into())
+    Fact::Labelled(label.into(), value.into())
 }
 
 /// A claim that holds.

@@ -132,7 +132,7 @@ fn a_leak_is_held_against_the_baselines() {
     assert_eq!(leak(None), expected);
     assert!(leak(Some(Growth::Grows)).ends_with("; the baseline's grows, too"));
     assert!(leak(Some(Growth::DoesNot)).ends_with("; the baseline's does not"));
-    assert!(leak(Some(Growth::Unknown)).ends_with("; of the baseline's nothing can be told"));
+    assert!(leak(Some(Growth::Unknown)).ends_with("; whether the baseline's does is not known"));
     let unsettled = said(Caveat::Unsettled { arms: 1, all: 15 });
     assert!(unsettled.starts_with("1 of 15 arms had not settled"), "{unsettled}");
 }

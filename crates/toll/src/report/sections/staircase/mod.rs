@@ -1,6 +1,6 @@
 //! Turns a closed loop over its number of clients into few sections: what each case costs against the baseline and
 //! against the case before it, throughput by clients, response times at one step, who uses the CPU. What one step
-//! shows by itself is told apart. Draws nothing, adds nothing up.
+//! shows by itself has sections of its own. Draws nothing, adds nothing up.
 
 mod cpu;
 mod differences;

@@ -1,5 +1,5 @@
 //! Turns a run that sweeps a load (a cell for each rate and size) into few sections: one overview of all cells, what
-//! grows with what; all that one cell shows is told apart. Draws nothing.
+//! grows with what; what one cell shows has sections of its own. Draws nothing.
 
 mod cells;
 mod overview;

@@ -12,7 +12,7 @@ use crate::report::wording::several;
 /// What a group of pods used of one kind.
 pub(super) type Part = fn(&ResourceUse) -> Option<Spread>;
 
-/// What is told of a group of pods.
+/// A quantity that is shown for each group of pods.
 pub(super) const PARTS: [(&str, Quantity, Part); 2] = [
     ("CPU", Quantity::Millicores, |of| of.cpu_millicores),
     ("memory", Quantity::Mebibytes, |of| of.memory_mib),

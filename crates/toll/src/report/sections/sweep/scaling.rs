@@ -7,7 +7,7 @@ use crate::report::charts;
 use crate::report::document::{Cell, Group, Piece, Section, Table, figures, words};
 use crate::report::figures::{Scale, change};
 use crate::report::subjects::scaling::{
-    growths, off, parts, quantity, quantity_title, shown_off, told_crossings,
+    crossings_in_words, growths, off, parts, quantity, quantity_title, shown_off,
 };
 use crate::report::subjects::sweep::Sweep;
 use crate::report::wording::{interval, level, listed, several};
@@ -70,8 +70,9 @@ fn fits(scalings: &[Scaling], quantity: ScaledQuantity) -> Group {
 
 /// Where variants cross, a line a pair and quantity.
 fn crossings(sweep: &Sweep<'_>) -> Vec<Cell> {
-    let told = told_crossings(&sweep.findings.crossings.iter().collect::<Vec<_>>());
-    told.into_iter()
+    let crossings = crossings_in_words(&sweep.findings.crossings.iter().collect::<Vec<_>>());
+    crossings
+        .into_iter()
         .map(|said| Cell::toned(said.sentence + &said.points + ".", said.tone))
         .collect()
 }

@@ -55,7 +55,7 @@ fn answer(sweep: &Sweep<'_>) -> Option<String> {
     let (from, to) = (verbatim(low), verbatim(high));
     let place = format!("from {from} to {to}\u{a0}requests/s");
     if !ends(fall).is_some_and(|(_, high)| high < 0.0) {
-        let said = format!("whether the median falls {place} in {baseline} cannot be told");
+        let said = format!("whether the median falls {place} in {baseline} is unclear");
         return Some(format!("{said}{}", aside(fall)));
     }
     let by = size(fall);
@@ -97,7 +97,7 @@ fn own(baseline: &str, curve: &ServiceTimeCurve) -> Option<Cell> {
         }
         _ => (
             format!(
-                "Whether it falls by more in {variant} than in {baseline} cannot be told{}",
+                "Whether it falls by more in {variant} than in {baseline} is unclear{}",
                 aside(own)
             ),
             Tone::Unknown,
