@@ -4,10 +4,10 @@ TOLL := target/release/toll
 
 .PHONY: demo test test-agents lint bench fuzz build clean
 
-## demo: install what is missing, build, measure what a sidecar pair costs
+## demo: install what is missing, build without MongoDB's driver, measure what a sidecar pair costs
 demo:
 	scripts/setup demo
-	cargo build --release --locked --bin toll
+	cargo build --release --locked -p toll --bin toll --no-default-features
 	$(TOLL) run mesher --quick
 
 ## test: install what is missing, run every test that this machine allows

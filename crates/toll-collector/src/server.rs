@@ -73,7 +73,7 @@ async fn accept_senders(port: TcpListener, tally: Arc<Mutex<Tally>>) -> ! {
 async fn accept_admins(socket: UnixListener, tally: Arc<Mutex<Tally>>) -> ! {
     loop {
         match socket.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(obey(stream, Arc::clone(&tally)))),
+            Ok((stream, _)) => drop(tokio::spawn(answer(stream, Arc::clone(&tally)))),
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
         }
     }
@@ -91,7 +91,7 @@ async fn take(stream: TcpStream, tally: Arc<Mutex<Tally>>) {
     let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }
 
-async fn obey(stream: UnixStream, tally: Arc<Mutex<Tally>>) {
+async fn answer(stream: UnixStream, tally: Arc<Mutex<Tally>>) {
     let service = service_fn(move |request| {
         let answer = admin::answer(&request, &tally);
         async { Ok::<_, Infallible>(answer) }

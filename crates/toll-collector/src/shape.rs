@@ -50,7 +50,7 @@ pub(crate) struct TraceGroup {
 pub(crate) fn spans_by_service(kept: &[Kept], names: &[String]) -> BTreeMap<String, u64> {
     let mut counts = vec![0; names.len()];
     for span in kept {
-        counts[place(span.service)] += 1;
+        counts[index(span.service)] += 1;
     }
     names.iter().cloned().zip(counts).filter(|(_, count)| *count > 0).collect()
 }
@@ -110,7 +110,7 @@ impl<'a> Order<'a> {
     }
 
     fn rank(&self, span: &Kept) -> u32 {
-        self.ranks[place(span.service)]
+        self.ranks[index(span.service)]
     }
 
     fn tie(&self, span: &Kept, trace: &[Kept]) -> Tie {
@@ -147,7 +147,7 @@ impl<'a> Order<'a> {
     }
 
     fn link(&self, (parent, service): Tie, count: usize) -> Link {
-        let name = |rank: u32| self.by_rank[place(rank)].to_owned();
+        let name = |rank: u32| self.by_rank[index(rank)].to_owned();
         let parent = match parent {
             Parent::Nobody => None,
             Parent::Missing => Some("?".into()),
@@ -164,8 +164,8 @@ fn with_id(trace: &[Kept], id: SpanId) -> &[Kept] {
     &trace[from..to]
 }
 
-fn place(number: u32) -> usize {
-    usize::try_from(number).expect("a list's place")
+fn index(number: u32) -> usize {
+    usize::try_from(number).expect("a list's index")
 }
 
 #[cfg(test)]

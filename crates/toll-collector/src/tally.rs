@@ -14,7 +14,7 @@ use crate::window::{MOST_SPANS, Window};
 pub(crate) struct Counts {
     /// Spans in bodies that were understood, delivered again or not, kept or not.
     pub(crate) arrived: u64,
-    /// Spans without a valid id or without room in the window, and bodies that were not understood.
+    /// Spans without a valid id, spans beyond what the window holds, and bodies that were not understood.
     pub(crate) refused: u64,
     /// Exports of metrics and logs.
     pub(crate) not_spans: u64,

@@ -37,7 +37,7 @@ impl Window {
         Self { most, opened, earlier: 0, kept, names, numbers, repeated: 0 }
     }
 
-    /// Keeps the spans of `batch` that began in the window; the number of those for which there was no room.
+    /// Keeps the spans of `batch` that began in the window; the number of those that it could not hold.
     ///
     /// What began before is still under way when the window is opened: it waits in a sender's batch.
     pub(crate) fn keep(&mut self, batch: &Batch) -> u64 {

@@ -11,7 +11,7 @@ pub struct Proof {
     pub claims: Vec<Claim>,
     /// What could not be claimed, and why.
     #[serde(default)]
-    pub left_out: Vec<String>,
+    pub left_out: Vec<LeftOut>,
     /// How often requests, or the queries that they led to, crossed each sidecar; empty without sidecars.
     #[serde(default)]
     pub traversals: Vec<Traversal>,
@@ -118,8 +118,10 @@ impl Proof {
 }
 
 /// One claim about the path.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
+    /// What it is about.
+    pub topic: Topic,
     /// For instance `client sidecar, inbound: every request was counted`.
     pub claim: String,
     /// What a true claim would show.
@@ -128,4 +130,101 @@ pub struct Claim {
     pub seen: String,
     /// Whether the two agree.
     pub holds: bool,
+}
+
+impl Claim {
+    pub(crate) fn about(self, topic: Topic) -> Self {
+        Self { topic, ..self }
+    }
+}
+
+/// What a claim is about: those that sum the others up, in the order in which a report names them first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Topic {
+    /// Connections that the SNI proxy took.
+    SniProxy,
+    /// That a client without an identity of the mesh is refused.
+    Identity,
+    /// That connections to an external service come from the egress gateway's address.
+    EgressAddress,
+    /// That traffic went past every sidecar.
+    Bypass,
+    /// Whose TLS it is.
+    EndToEnd,
+    /// How often requests crossed proxies, and what crossed the wires between nodes.
+    Crossings,
+    /// Writes that were acknowledged.
+    Acknowledged,
+    /// Writes that were made twice.
+    Doubled,
+    /// Spans that the collector got.
+    Spans,
+    /// Anything else.
+    Other,
+}
+
+/// What a proof could not claim, with what a sentence about it needs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "most fields say it by their names")]
+pub enum LeftOut {
+    /// How a request reaches a program of the user's own, which does not report it.
+    Arrival {
+        /// None for the load.
+        caller: Option<String>,
+        service: String,
+    },
+    /// What each pod of a service has counted: they were not asked one by one.
+    EachPod { service: String },
+    /// That each pod of a service got requests: a cluster spreads connections over them, not requests.
+    Shares { service: String },
+    /// How many sidecars each request crossed: a program of the user's own asks the database as often as it likes.
+    Crossings { database: String },
+    /// That no request crossed a sidecar: no service reports its requests.
+    NoCrossing,
+    /// How many queries a database got: those of a program of the user's own are not known.
+    Queries {
+        database: String,
+        /// The program that asks it.
+        program: String,
+    },
+    /// How many queries the sidecars on the way to a database passed on: they do not read them.
+    QueriesBySidecars { database: String },
+    /// How many operations the proxies on the way to an external service passed on: they do not read its TLS.
+    OperationsByProxies { service: String },
+    /// The rows that were written to a database: the study does not say how to count them.
+    Rows { database: String },
+    /// Which certificates an external service saw its callers show.
+    ClientCertificates {
+        service: String,
+        /// Why it does not say.
+        why: String,
+    },
+    /// That HBONE crossed a node's wire: no service calls another.
+    Hbone,
+    /// That no HBONE crossed a node's wire.
+    NoHbone {
+        /// Why the wires could not be read.
+        why: String,
+    },
+    /// Why spans are missing.
+    MissingSpans {
+        /// How many are.
+        missing: u64,
+        /// Things that the collector could not take.
+        refused: u64,
+    },
+    /// How many spans each request leaves, and whose children they are: the load does not say how many there should be.
+    SpanCounts,
+    /// Whose children the spans of a service are: its caller leaves none.
+    SpanParents { service: String, caller: String },
+    /// That no agent but the measured one is in the JVMs: the measured one hides it.
+    FurtherAgents,
+    /// That an agent is in a pod: it runs no JVM.
+    NoJvm { pod: String },
+    /// Which programs and firewall rules belong to a pod: all pods share the machine's network.
+    SharedNetwork,
+    /// Whose connection it is by its address: all pods share the machine's network.
+    SharedAddress,
 }

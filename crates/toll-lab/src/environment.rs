@@ -1,6 +1,5 @@
 //! A deployment that runs: where it answers, what it uses, which way its traffic takes, and what loads it.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::fake::{FakeEngine, FakeEnvironment};
@@ -51,15 +50,6 @@ impl Environment {
         }
     }
 
-    /// What serves each database outside of the mesh, by pod, as it says itself: `PostgreSQL 17.11`, or
-    /// `mongo-java-server 1.47.0 (a stand-in for MongoDB)`.
-    pub fn database_servers(&self) -> BTreeMap<String, String> {
-        match &self.0 {
-            Kind::Local(environment) => environment.database_servers(),
-            Kind::Kubernetes(_) | Kind::Fake(_) => BTreeMap::new(),
-        }
-    }
-
     /// The counters of all components and of the host, now. Costs no component anything: for the ends of a slice.
     pub fn sample_counters(&mut self) -> Sample {
         match &mut self.0 {
@@ -79,7 +69,7 @@ impl Environment {
     }
 
     /// The same without waiting, for samples that come often: endpoints are asked at most once a second, after the
-    /// counters, and the next sample has what they told.
+    /// counters, and the next sample has their answers.
     pub fn sample_in_passing(&mut self) -> Sample {
         match &mut self.0 {
             Kind::Local(environment) => environment.sample_in_passing(),

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Whoever is asked has this long for each read.
+/// Time limit of each read.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why there is no answer.

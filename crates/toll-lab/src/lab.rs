@@ -1,4 +1,4 @@
-//! The seam: a place where deployments come up. What is above knows no namespaces, pids or cgroups.
+//! Brings deployments up. Its callers know no namespaces, pids or cgroups.
 
 use std::path::{Path, absolute};
 
@@ -10,7 +10,7 @@ use crate::kubernetes::{self, KubernetesLab, KubernetesOptions};
 use crate::local::LocalLab;
 use crate::{Deployment, LabError, LocalOptions, Rendered};
 
-/// A place where deployments come up.
+/// Where deployments come up.
 #[derive(Debug)]
 pub enum Lab {
     /// This machine.

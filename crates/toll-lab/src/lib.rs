@@ -50,7 +50,9 @@ mod lab;
 mod fixture;
 
 pub use certificates::ENTRY_NAME;
-pub use claim::{Asked, Claim, Direction, Proof, ServiceSpans, Spans, Traffic, Traversal};
+pub use claim::{
+    Asked, Claim, Direction, LeftOut, Proof, ServiceSpans, Spans, Topic, Traffic, Traversal,
+};
 pub use deployment::{
     AgentKind, Airline, AirlineDatabase, AirlinePart, Ambient, BuiltIn, Compilers, DataPlane,
     DatabaseServer, Deployment, Egress, EgressGateway, External, JavaAgent, Late, Metrics, Mtls,

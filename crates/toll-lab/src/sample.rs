@@ -64,12 +64,12 @@ pub struct Sample {
     pub components: Vec<ComponentSample>,
     /// The machine as a whole.
     pub host: HostSample,
-    /// What pods with a Prometheus endpoint told; read after all counters, and not for every sample.
+    /// What pods with a Prometheus endpoint answered; read after all counters, and not for every sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<PodMetrics>,
 }
 
-/// What one pod's Prometheus endpoint told.
+/// What one pod's Prometheus endpoint answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PodMetrics {
     /// Name of the pod.

@@ -51,8 +51,8 @@ pub(crate) struct Coordinator<'a, 'l> {
     running: usize,
     warm_up: Course,
     measured: Course,
-    /// The phase that the caller was told last.
-    told: Option<Phase>,
+    /// The phase that was reported to the caller last.
+    reported: Option<Phase>,
 }
 
 /// One phase as the coordinator sees it.
@@ -97,7 +97,7 @@ impl<'a, 'l> Coordinator<'a, 'l> {
             running: threads,
             warm_up: Course::new(threads),
             measured: Course::new(threads),
-            told: None,
+            reported: None,
         }
     }
 
@@ -122,7 +122,7 @@ impl<'a, 'l> Coordinator<'a, 'l> {
 
     /// Until the next phase begins, or the next look at `stop`.
     fn patience(&self) -> Duration {
-        let next_ns = match self.told {
+        let next_ns = match self.reported {
             None => self.control.begin_ns(),
             Some(Phase::WarmUp) => self.control.measure_ns(),
             _ => u64::MAX,
@@ -180,21 +180,21 @@ impl<'a, 'l> Coordinator<'a, 'l> {
     /// Tells the caller of the phases that have begun.
     fn tell_phases(&mut self) {
         let now_ns = now_ns();
-        if self.told.is_none() && self.control.has_begun(now_ns) {
+        if self.reported.is_none() && self.control.has_begun(now_ns) {
             self.tell(Phase::WarmUp, self.control.begin_ns());
         }
-        if self.told == Some(Phase::WarmUp) && self.control.measure_ns() <= now_ns {
+        if self.reported == Some(Phase::WarmUp) && self.control.measure_ns() <= now_ns {
             self.measured.begin_ns = self.control.measure_ns();
             self.tell(Phase::Measure, self.control.measure_ns());
         }
-        if self.told == Some(Phase::Measure) && self.draining.len() == self.threads {
+        if self.reported == Some(Phase::Measure) && self.draining.len() == self.threads {
             let at_ns = self.draining.iter().copied().max().unwrap_or(now_ns);
             self.tell(Phase::Drain, at_ns);
         }
     }
 
     fn tell(&mut self, phase: Phase, at_ns: u64) {
-        self.told = Some(phase);
+        self.reported = Some(phase);
         (self.listener.emit)(LoadEvent::Phase { phase, at_ns });
     }
 
@@ -335,7 +335,7 @@ impl Course {
         }
     }
 
-    /// The earliest interval not told yet, if every loop has given it, or has ended before it.
+    /// The earliest interval not reported yet, if every loop has given it, or has ended before it.
     fn first_whole(&self) -> Option<u64> {
         let number = *self.open.keys().next()?;
         let mut loops = self.next.iter().zip(&self.ended);

@@ -20,6 +20,7 @@ mod error;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod histogram;
 mod http;
 mod http2;
 mod merge;
@@ -43,13 +44,14 @@ mod transport;
 
 pub use engine::{Listener, TakeSamples};
 pub use error::LoadError;
+pub use histogram::Histogram;
 pub use plan::{
     Arrivals, Body, ConnectionPlan, Identity, Idle, Iteration, LoadModel, LoadPlan, Part, Profile,
     Protocol, Resolve, Reuse, Rows, Spacing, Stage, Stop, Target, Tls, WarmUp,
 };
 pub use process::serve;
 pub use report::{
-    Check, ErrorKind, Histogram, LoadEvent, LoadReport, Phase, PhaseReport, Sample, SeriesPoint,
-    StageReport, Steps, TargetReport,
+    Check, ErrorKind, LoadEvent, LoadReport, Phase, PhaseReport, Sample, SeriesPoint, StageReport,
+    Steps, TargetReport,
 };
 pub use session::{Session, run, run_until, run_with};

@@ -73,17 +73,17 @@ impl LoadReport {
     }
 }
 
-/// Of hundreds of slices what was seen in one is told: in the first in which the check does not hold.
+/// Of hundreds of slices one is reported: the first in which the check does not hold.
 fn sum_up_seen(check: &mut Check, slices: &[LoadReport]) {
     let all = slices.iter().flat_map(|slice| &slice.checks).filter(|c| c.name == check.name);
     let failed: Vec<&Check> = all.clone().filter(|c| !c.holds).collect();
-    let (of, told) = match failed.first() {
+    let (of, shown) = match failed.first() {
         Some(first) => (failed.len(), Some(*first)),
         None => (slices.len(), all.clone().next()),
     };
-    if let Some(told) = told {
-        let verb = if told.holds { "holds" } else { "does not hold" };
-        let Check { seen, bound, .. } = told.clone();
+    if let Some(shown) = shown {
+        let verb = if shown.holds { "holds" } else { "does not hold" };
+        let Check { seen, bound, .. } = shown.clone();
         check.seen = format!("{verb} in {of} of {} slices; in the first: {seen}", slices.len());
         check.bound = bound;
     }
@@ -104,7 +104,7 @@ impl TargetReport {
     }
 }
 
-/// A check holds for the whole when it holds for each part; what was seen is told of each.
+/// A check holds for the whole when it holds for each part; what was seen is given for each.
 fn absorb_check(checks: &mut Vec<Check>, other: &Check) {
     match checks.iter_mut().find(|check| check.name == other.name) {
         None => checks.push(other.clone()),
@@ -159,7 +159,7 @@ impl PhaseReport {
         self.mean_in_flight += part.mean_in_flight;
     }
 
-    /// The connections of one slice are those of the next, as far as can be told.
+    /// The connections of one slice are those of the next, as far as is known.
     fn followed_by(&mut self, part: &PhaseReport) {
         let (before, after) = (self.length_ns() as f64, part.length_ns() as f64);
         let in_flight = self.mean_in_flight * before + part.mean_in_flight * after;

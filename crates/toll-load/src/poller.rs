@@ -63,7 +63,7 @@ impl Poller {
     /// Asks for all events of a stream, once; each tells of a change.
     ///
     /// # Errors
-    /// When the kernel has no room for another.
+    /// When the kernel cannot take another.
     pub fn register(&self, stream: &Stream, token: u64) -> Result<(), Errno> {
         let all = EpollFlags::EPOLLIN
             | EpollFlags::EPOLLOUT

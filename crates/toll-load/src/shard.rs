@@ -492,11 +492,11 @@ impl<'a> Shard<'a> {
 
     /// When the next request is due, nanoseconds.
     fn next_due_ns(&mut self) -> u64 {
-        let room = self.pool.has_room();
+        let is_free = self.pool.has_room();
         let due_ns = match &mut self.source {
             Source::Clients(crew) => crew.next_alarm_ns(),
-            // With no room left only an answer can help.
-            Source::Arrivals { arriving: Some(arriving), .. } if room => {
+            // When every lane is busy, only an answer helps.
+            Source::Arrivals { arriving: Some(arriving), .. } if is_free => {
                 arriving.next_due(&self.budget)
             }
             Source::Arrivals { .. } => None,

@@ -42,7 +42,7 @@ impl Arrivals {
         self.marked.load(Ordering::Relaxed)
     }
 
-    /// Those whose proxy told a certificate.
+    /// Those whose proxy forwarded a certificate.
     pub(crate) fn certified(&self) -> u64 {
         self.certified.load(Ordering::Relaxed)
     }

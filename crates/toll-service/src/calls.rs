@@ -117,16 +117,16 @@ impl Calls {
         Ok(reports)
     }
 
-    /// Calls the neighbour of that place in the configuration, and brings its answer of up to 4xx.
+    /// Calls the neighbour at that index of the configuration, and brings its answer of up to 4xx.
     ///
     /// # Errors
     /// When there is no answer, or one of 5xx, which then is the reason.
     pub(crate) async fn ask(
         &self,
-        place: usize,
+        index: usize,
         errand: Errand<'_>,
     ) -> Result<Response<Bytes>, CallError> {
-        let target = &self.targets[place];
+        let target = &self.targets[index];
         let answer = self.answer(target, errand).await?;
         if !answer.status().is_server_error() {
             return Ok(answer);
@@ -138,16 +138,16 @@ impl Calls {
         })
     }
 
-    /// Reads what the neighbour of that place answered.
+    /// Reads what the neighbour at that index answered.
     ///
     /// # Errors
     /// When it is something else.
     pub(crate) fn understand<'a, T: Deserialize<'a>>(
         &self,
-        place: usize,
+        index: usize,
         body: &'a [u8],
     ) -> Result<T, CallError> {
-        let service = || self.targets[place].service.clone();
+        let service = || self.targets[index].service.clone();
         serde_json::from_slice(body)
             .map_err(|source| CallError::NotUnderstood { service: service(), source })
     }

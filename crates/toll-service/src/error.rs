@@ -1,4 +1,4 @@
-//! Why the program cannot do what it was told.
+//! Why the program cannot do what it was asked.
 
 use std::io;
 use std::net::SocketAddr;

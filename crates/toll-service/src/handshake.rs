@@ -1,5 +1,5 @@
 //! Turns a TCP connection into how a whole TLS handshake over it ends, by one who knows whom it wants: it names the
-//! server, verifies it unless it is told nobody who vouches, and may show a certificate of its own. Sends nothing over
+//! server, verifies it unless it has no authority to verify it with, and may show a certificate of its own. Sends nothing over
 //! the session, and resumes none.
 
 use std::io;
@@ -19,7 +19,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::command_line::Probe;
 use crate::error::Error;
-use crate::stranger::Anyone;
+use crate::unverified::Anyone;
 
 /// How long a server may be silent after the farewell before it counts as one that answers none.
 const LONGEST_FAREWELL: Duration = Duration::from_secs(5);

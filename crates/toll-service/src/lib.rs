@@ -28,7 +28,7 @@ mod scrape;
 mod server;
 mod service;
 mod stall;
-mod stranger;
+mod unverified;
 mod work;
 
 use std::convert::Infallible;
@@ -47,20 +47,23 @@ use crate::role::Role;
 /// Runs the program with its arguments, the first being its own name, until it is told to end.
 ///
 /// Exit status: 0 when ended by SIGTERM or when a probe came to any outcome, 1 when it cannot do what it was
-/// told (a query that the database refuses is that), 2 for arguments that it does not understand.
+/// asked (a query that the database refuses is that), 2 for arguments that it does not understand.
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match CommandLine::try_parse_from(arguments) {
-        Ok(line) => obey(line).unwrap_or_else(|error| complain(&error)),
+        Ok(line) => execute(line).unwrap_or_else(|error| complain(&error)),
         Err(usage) => explain(&usage),
     }
 }
+
+/// Whether this was built with the feature `mongodb`; an airline over MongoDB does not start without it.
+pub const SPEAKS_MONGODB: bool = cfg!(feature = "mongodb");
 
 /// CPU time that so many iterations, as its configuration plants them, take on this thread.
 pub fn cpu_time_of(iterations: u64) -> Duration {
     work::cpu_time_of(u128::from(iterations))
 }
 
-fn obey(line: CommandLine) -> Result<ExitCode, Error> {
+fn execute(line: CommandLine) -> Result<ExitCode, Error> {
     match line.into_command() {
         Command::Serve(serve) => match play(&serve.config)? {},
         Command::Probe(probe) => ask(probe).map(|()| ExitCode::SUCCESS),

@@ -26,7 +26,7 @@ pub(crate) struct PathReport {
     pub(crate) requests: u64,
     /// Those of them that bore a header of a proxy.
     pub(crate) marked: u64,
-    /// Those of them whose last proxy told which certificate the one before it had shown.
+    /// Those of them whose last proxy forwarded the certificate that the one before it had shown.
     pub(crate) certified: u64,
     /// The reports of the called services, in order.
     pub(crate) calls: Vec<PathReport>,

@@ -22,7 +22,7 @@ use crate::command_line::{Probe, Speak};
 use crate::error::Error;
 use crate::handshake::{self, Acquaintance, Established};
 use crate::path_report::as_text;
-use crate::stranger;
+use crate::unverified;
 
 /// `SSLRequest`: its own length and the number 80877103 (PostgreSQL 17, section 53.7 "Message Formats").
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
@@ -121,7 +121,7 @@ async fn over_postgres(mut stream: TcpStream) -> Result<Outcome, Failure> {
 
 /// A server that takes nobody without a certificate breaks off, in TLS 1.3 only once it is spoken to.
 async fn over_tls(stream: TcpStream) -> Result<Outcome, Failure> {
-    let mut stream = stranger::handshake(stream).await?;
+    let mut stream = unverified::handshake(stream).await?;
     stream.write_all(HTTP2_BEGINS).await?;
     stream.read_u8().await?;
     Ok(Outcome::Answered { head: None, body: String::new() })
@@ -176,14 +176,14 @@ impl From<Failure> for Outcome {
 
 fn from_io(error: &io::Error) -> Outcome {
     use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, TimedOut, UnexpectedEof};
-    if let Some(message) = stranger::cause(error).and_then(handshake::distrust) {
+    if let Some(message) = unverified::cause(error).and_then(handshake::distrust) {
         return Outcome::Untrusted { message };
     }
     let message = error.to_string();
     match error.kind() {
         // An alert of TLS ends a connection in due form.
-        _ if stranger::is_alert(error) => Outcome::Closed { message },
-        _ if stranger::is_tls(error) => Outcome::Garbled { message },
+        _ if unverified::is_alert(error) => Outcome::Closed { message },
+        _ if unverified::is_tls(error) => Outcome::Garbled { message },
         ConnectionRefused => Outcome::Refused { message },
         ConnectionReset | BrokenPipe => Outcome::Reset { message },
         UnexpectedEof => Outcome::Closed { message },

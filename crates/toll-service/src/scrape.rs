@@ -98,8 +98,8 @@ pub(crate) fn run(input: impl BufRead, mut output: impl Write) -> Result<(), Err
 }
 
 fn look(runtime: &Runtime, client: &KeepingClient, targets: &[Target]) -> String {
-    let told = runtime.block_on(ask_all(client, targets));
-    serde_json::to_string(&told).expect("texts and finite numbers always make JSON")
+    let answers = runtime.block_on(ask_all(client, targets));
+    serde_json::to_string(&answers).expect("texts and finite numbers always make JSON")
 }
 
 fn write_line(output: &mut impl Write, line: &str) -> io::Result<()> {
@@ -120,11 +120,11 @@ fn keeping_client() -> KeepingClient {
 async fn ask_all(client: &KeepingClient, targets: &[Target]) -> Vec<PodMetrics> {
     let ask = |target: &Target| tokio::spawn(metrics(client.clone(), target.clone()));
     let asked: Vec<_> = targets.iter().map(ask).collect();
-    let mut told = Vec::new();
+    let mut answers = Vec::new();
     for one in asked {
-        told.push(one.await.expect("asking does not panic and is not cancelled"));
+        answers.push(one.await.expect("asking does not panic and is not cancelled"));
     }
-    told
+    answers
 }
 
 async fn metrics(client: KeepingClient, target: Target) -> PodMetrics {

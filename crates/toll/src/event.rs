@@ -33,7 +33,6 @@ pub enum RunEvent {
     },
     /// A slice of the discarded load on fresh services is over.
     Settling {
-        /// The arm.
         arm: String,
         /// Its end, seconds since settling began.
         at_s: f64,
@@ -44,14 +43,12 @@ pub enum RunEvent {
     },
     /// What a variant carries flat out is known.
     CapacityFound {
-        /// The variant.
         variant: String,
         /// Requests per second.
         per_s: f64,
     },
     /// The virtual users of a load are scaled to the machine.
     UsersScaled {
-        /// The load.
         load: String,
         /// Users here.
         users: u32,
@@ -68,9 +65,7 @@ pub enum RunEvent {
         cycle: usize,
         /// Slices of the round and size so far, and all of them.
         progress: (usize, usize),
-        /// The arm.
         arm: String,
-        /// The load.
         load: String,
         /// Completed requests per second.
         throughput_per_s: f64,
@@ -81,7 +76,6 @@ pub enum RunEvent {
     },
     /// None of an arm's slices in this round counts.
     ArmInvalid {
-        /// The arm.
         arm: String,
         /// Why.
         reason: String,
@@ -93,7 +87,6 @@ pub enum RunEvent {
         /// Estimated length of the rest of the run, seconds.
         remaining_s: f64,
     },
-    /// The run ended.
     Ended {
         /// Whether it was interrupted.
         interrupted: bool,

@@ -102,8 +102,3 @@ impl Jar {
         }
     }
 }
-
-/// The version of mongo-java-server in this jar of the server in MongoDB's place.
-pub(crate) fn stand_in_version(jar: &Path) -> Option<String> {
-    STAND_IN.version_in(jar)
-}

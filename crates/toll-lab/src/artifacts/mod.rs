@@ -23,7 +23,6 @@ mod ztunnel;
 mod tests;
 
 pub use artifact::{Artifact, Artifacts, Lacking};
-pub(crate) use built::stand_in_version;
 pub use error::ArtifactError;
 pub use found::{Fetch, Found, Source};
 pub use need::{ArtifactStatus, Need, statuses};

@@ -50,7 +50,7 @@ pub(super) fn fetch(
     unpack(wheel, &file, target)
 }
 
-/// Beside the target, where there is room for it and a rename is atomic.
+/// Beside the target, where a rename is atomic.
 pub(super) fn scratch_in(folder: &Path) -> io::Result<TempDir> {
     fs::create_dir_all(folder)?;
     remove_leftovers(folder, SystemTime::now());

@@ -17,13 +17,12 @@ use crate::host::process::Ending;
 
 /// Why the lab cannot do what it was asked for.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "most fields say it by their names")]
 pub enum LabError {
     /// The isolation level that was asked for.
     #[error("isolation level `{isolation}` is not possible here: {reason}")]
     IsolationImpossible {
-        /// The level.
         isolation: Isolation,
-        /// Why.
         #[source]
         reason: Reason,
     },
@@ -35,37 +34,24 @@ pub enum LabError {
     TooManyServices {
         /// In the deployment.
         services: usize,
-        /// The bound.
         most: usize,
     },
     /// On one network several pods cannot have the same port.
     #[error(
         "service `{service}` has {replicas} replicas, and all pods share the machine's network"
     )]
-    ReplicasNeedPods {
-        /// Its name.
-        service: String,
-        /// How many.
-        replicas: usize,
-    },
+    ReplicasNeedPods { service: String, replicas: usize },
     /// On one network there is but one node.
     #[error("the deployment has {nodes} nodes, and all pods share the machine's network")]
-    NodesNeedPods {
-        /// How many.
-        nodes: usize,
-    },
+    NodesNeedPods { nodes: usize },
     /// The lab has pods of its own.
     #[error("`{pod}` is the name of a pod of the application and of the data plane's own")]
-    PodNameTaken {
-        /// The name.
-        pod: String,
-    },
+    PodNameTaken { pod: String },
     /// toll or a proxy would have more files open than it may.
     #[error("the lab needs {needed} open files in one process, and {limit} are allowed")]
     TooFewOpenFiles {
         /// By toll or by a node's proxy.
         needed: u64,
-        /// The bound.
         limit: u64,
     },
     /// The kernel forgets neighbours when its one table for all networks is full.
@@ -73,7 +59,6 @@ pub enum LabError {
     NeighbourTableSmall {
         /// By all pods.
         needed: u64,
-        /// The bound.
         limit: u64,
     },
     /// A deployment names a service that it does not have.
@@ -82,7 +67,6 @@ pub enum LabError {
     /// With loopback isolation programs of the user's own use the ports of the host.
     #[error("port {port} of service `{service}` is taken{}", .holder.as_ref().map_or(String::new(), |h| format!(" by {h}")))]
     PortInUse {
-        /// The port.
         port: u16,
         /// Who wants it.
         service: String,
@@ -121,7 +105,6 @@ pub enum LabError {
     /// A database that runs refuses what the lab asks it: its seed, or what it did.
     #[error("the {pod} database does not answer as it should: {message}")]
     Database {
-        /// Its pod.
         pod: String,
         /// What it says.
         message: String,
@@ -146,7 +129,6 @@ pub enum LabError {
     Start {
         /// For instance `client sidecar`.
         component: String,
-        /// Its program.
         program: PathBuf,
         /// What the system says.
         source: io::Error,
@@ -174,7 +156,6 @@ pub enum LabError {
     /// The probe program gave no result.
     #[error("the probe of {target} gave no result: {message}")]
     Probe {
-        /// An address.
         target: String,
         /// What it said instead.
         message: String,

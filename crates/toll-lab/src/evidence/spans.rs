@@ -11,7 +11,7 @@ pub(crate) struct SpanWindow {
     pub spans: BTreeMap<String, u64>,
     /// Traces, those of one shape together.
     pub traces: Vec<TraceGroup>,
-    /// What it could not take: bodies that it did not understand, spans without an id or without room.
+    /// What it could not take: bodies that it did not understand, spans without an id or beyond what it holds.
     pub refused: u64,
 }
 

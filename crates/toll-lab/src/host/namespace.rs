@@ -162,7 +162,7 @@ fn write_once(path: &str, text: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(text)
 }
 
-/// Enters a new network namespace for each place of `networks`, and keeps all of them open. Does not allocate.
+/// Enters a new network namespace for each element of `networks`, and keeps all of them open. Does not allocate.
 fn unshare_networks(networks: &mut [RawFd]) -> io::Result<()> {
     for network in networks {
         unshare(CloneFlags::CLONE_NEWNET)?;

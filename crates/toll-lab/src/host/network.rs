@@ -12,7 +12,7 @@ pub(crate) const MOST_PODS: usize = 1023;
 /// The load's address.
 pub(crate) const LOAD_IP: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 
-/// The address of the pod with this place in the deployment, below [`MOST_PODS`].
+/// The address of the pod with this index in the deployment, below [`MOST_PODS`].
 pub(crate) fn pod_ip(index: usize) -> Ipv4Addr {
     let host = u32::try_from(index).expect("a deployment is bounded by MOST_PODS") + 1;
     Ipv4Addr::from(u32::from(LOAD_IP) + host)

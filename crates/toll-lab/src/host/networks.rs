@@ -98,7 +98,7 @@ impl Networks {
         Ok(())
     }
 
-    /// Who hangs on the bridge of the node with this place.
+    /// Who hangs on the bridge of the node with this index.
     fn ports(&self, node: usize, ends: &[End]) -> Vec<(Port, Arc<OwnedFd>)> {
         let port = |kind: fn(i32) -> Port, namespace: &Namespace| {
             let descriptor = namespace.descriptor();

@@ -30,7 +30,7 @@ impl fmt::Display for Holder {
 
 /// Whether a socket listens on `port` in the network namespace of `pid`.
 pub(crate) fn listens(pid: Pid, port: u16) -> bool {
-    // A look goes through all connections that the machine has room for: the second only where the first misses.
+    // A look goes through all connections of the machine, so the second is taken only where the first misses.
     FAMILIES.iter().any(|family| {
         let text = fs::read_to_string(format!("/proc/{pid}/net/{family}")).unwrap_or_default();
         text.lines().any(|line| listening_inode(line, port).is_some())
@@ -75,8 +75,8 @@ pub(crate) fn free(count: usize, except: &[u16]) -> io::Result<Vec<u16>> {
     // Another process begins elsewhere.
     let first = std::process::id() as usize * 97;
     let next = |_| {
-        let place = (first + GIVEN.fetch_add(1, Ordering::Relaxed)) % TAKEN_FROM.len();
-        TAKEN_FROM.start + place as u16
+        let offset = (first + GIVEN.fetch_add(1, Ordering::Relaxed)) % TAKEN_FROM.len();
+        TAKEN_FROM.start + offset as u16
     };
     let good = |port: &u16| !except.contains(port) && is_free(*port);
     let ports: Vec<u16> = TAKEN_FROM.map(next).filter(good).take(count).collect();

@@ -23,7 +23,7 @@ use crate::error::KubernetesError;
 use crate::evidence::{Outsider, PathSnapshot};
 use crate::planes;
 use crate::probe::{Outcome, Speech};
-use crate::proof::window::Window;
+use crate::proof::window::{Spread, Window};
 use crate::topology::Topology;
 use crate::{LabError, Proof, Sample, Traffic};
 
@@ -162,6 +162,7 @@ impl KubernetesEnvironment {
             after: &after,
             spans: None,
             issued: None,
+            spread: Spread::ByConnection,
         };
         let mut proof = match &self.mesh {
             None => planes::prove(&window, &self.pods, &outsider, &Artifacts::default())?,

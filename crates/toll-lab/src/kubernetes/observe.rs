@@ -10,7 +10,7 @@ use super::link::Link;
 use super::mesh::{Counted, Mesh};
 use super::pods::PROGRAM;
 use super::status::PodStatus;
-use crate::claim::Claim;
+use crate::claim::{Claim, Topic};
 use crate::deployment::{Deployment, Program, Reports, Service};
 use crate::envoy::admin::{STATS, STATS_PORT, counters_in};
 use crate::error::KubernetesError;
@@ -249,6 +249,7 @@ pub(super) fn container_claims(
         let odd = pods.iter().find(|pod| has(pod).as_ref() != Some(&wanted));
         let what = if service.replicas > 1 { "pods" } else { "pod" };
         Claim {
+            topic: Topic::Other,
             claim: format!("{} {what}: the containers of the variant and no others", service.name),
             seen: match odd {
                 None => wanted.clone(),

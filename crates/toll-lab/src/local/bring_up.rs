@@ -126,14 +126,8 @@ impl LocalEnvironment {
     /// Puts into each database what it holds at first; the servers take connections.
     pub(super) fn fill_databases(&mut self) -> Result<(), LabError> {
         let observer = self.observer();
-        let databases = self.setup.sites().filter(|site| site.service.program.is_database());
-        let filled = databases.map(|site| {
-            let server = programs::fill(&observer.running(site)?)?;
-            Ok(server.map(|server| (site.pod.pod.clone(), server)))
-        });
-        let filled: Result<Vec<_>, LabError> = filled.collect();
-        self.database_servers = filled?.into_iter().flatten().collect();
-        Ok(())
+        let mut databases = self.setup.sites().filter(|site| site.service.program.is_database());
+        databases.try_for_each(|site| programs::fill(&observer.running(site)?))
     }
 
     /// Waits until each component that was started since the last wait is ready.

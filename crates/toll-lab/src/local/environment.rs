@@ -1,6 +1,5 @@
 //! One deployment as it runs on this machine: what it is composed of, and what its users ask of it.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::LocalLab;
@@ -29,8 +28,6 @@ pub(crate) struct LocalEnvironment {
     pub(super) credentials: Credentials,
     /// Of every nginx that plays a service.
     answers: Vec<AnswerCounter>,
-    /// What serves each external database, by pod, as it says itself.
-    pub(super) database_servers: BTreeMap<String, String>,
     pub(super) proof: Option<OpenProof>,
     is_down: bool,
 }
@@ -56,7 +53,6 @@ impl LocalEnvironment {
             processes,
             proxies: Proxies::default(),
             credentials: Credentials::default(),
-            database_servers: BTreeMap::new(),
             proof: None,
             is_down: false,
         })
@@ -69,10 +65,6 @@ impl LocalEnvironment {
 
     pub(crate) fn entry_ca(&self) -> Option<String> {
         self.credentials.entry_ca.clone()
-    }
-
-    pub(crate) fn database_servers(&self) -> BTreeMap<String, String> {
-        self.database_servers.clone()
     }
 
     pub(crate) fn sample(&mut self) -> Sample {

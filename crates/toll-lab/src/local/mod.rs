@@ -1,7 +1,7 @@
 //! The lab on one Linux machine: pods without Kubernetes.
 //!
 //! Chooses an isolation level, makes the pods, starts the programs and the proxies of the data plane, samples them, and
-//! removes all of it. What programs and proxies are told, and what their counters prove, is theirs.
+//! removes all of it. The configuration of programs and proxies, and what their counters prove, is theirs.
 
 mod bring_up;
 mod check;
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::LabError;
-use crate::artifacts::{Artifact, Artifacts};
+use crate::artifacts::Artifact;
 use crate::deployment::Deployment;
 use crate::host::cgroups;
 use crate::host::hierarchy::Hierarchies;
@@ -162,10 +162,7 @@ impl LocalLab {
         &self,
         deployment: &Deployment,
     ) -> Result<Vec<(String, String)>, LabError> {
-        let artifacts: &Artifacts = &self.machine.options.artifacts;
-        let services = deployment.services.iter();
-        let mut facts: Vec<_> =
-            services.flat_map(|service| programs::facts(service, artifacts)).collect();
+        let mut facts: Vec<_> = deployment.services.iter().filter_map(programs::fact).collect();
         let topology = self.topology(deployment);
         for (pod, launch) in self.example_launches(deployment, &topology)? {
             let files = launch.rendered(&pod);

@@ -14,7 +14,7 @@ use crate::evidence::SpanWindow;
 use crate::planes;
 use crate::programs::collector::arrivals::Arrivals;
 use crate::programs::collector::{self, admin};
-use crate::proof::window::Window;
+use crate::proof::window::{Spread, Window};
 use crate::{LabError, Proof, Traffic};
 
 /// How often the collector is asked for spans that are on their way.
@@ -51,6 +51,7 @@ impl LocalEnvironment {
             after: &after,
             spans: spans.as_ref(),
             issued: (!issued.servers.is_empty()).then_some(issued),
+            spread: Spread::InTurn,
         };
         planes::prove(&window, topology, &open.outsider, &machine.options.artifacts)
     }

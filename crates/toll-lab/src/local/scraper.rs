@@ -95,7 +95,7 @@ impl Scraper {
         let process = Arc::new(Process::new("scraper".into(), child, log));
         let targets = Targets { targets: &endpoints };
         let targets = serde_json::to_string(&targets).expect("texts and numbers always make JSON");
-        // A program that has ended is told of by the readings.
+        // The readings show when a program has ended.
         let _ = writeln!(stdin, "{targets}");
         let pods = endpoints.into_iter().map(|endpoint| endpoint.pod).collect();
         Ok(Self { process, stdin, lines, pods, asked: Instant::now(), owed: 0 })
@@ -108,21 +108,21 @@ impl Scraper {
     /// What all endpoints tell now. Waits for it.
     pub(super) fn ask(&mut self) -> Vec<PodMetrics> {
         let at_ns = sampler::monotonic_ns();
-        let told = self.question().and_then(|()| self.newest());
-        told.unwrap_or_else(|reason| self.missing(at_ns, &reason))
+        let answers = self.question().and_then(|()| self.newest());
+        answers.unwrap_or_else(|reason| self.missing(at_ns, &reason))
     }
 
-    /// What all endpoints told since they were last asked, if they did; asks anew when that is a while ago.
+    /// What all endpoints answered since they were last asked, if they did; asks anew when that is a while ago.
     pub(super) fn ask_in_passing(&mut self) -> Vec<PodMetrics> {
         let at_ns = sampler::monotonic_ns();
         self.come_by().unwrap_or_else(|reason| self.missing(at_ns, &reason))
     }
 
     fn come_by(&mut self) -> Result<Vec<PodMetrics>, String> {
-        let mut told = Vec::new();
+        let mut answers = Vec::new();
         loop {
             match self.lines.try_recv() {
-                Ok(line) => told = self.understand(&line)?,
+                Ok(line) => answers = self.understand(&line)?,
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return Err(self.ending()),
             }
@@ -132,7 +132,7 @@ impl Scraper {
             1.. if self.asked.elapsed() >= LONGEST_WAIT => return Err(silent()),
             _ => {}
         }
-        Ok(told)
+        Ok(answers)
     }
 
     fn question(&mut self) -> Result<(), String> {
@@ -147,13 +147,13 @@ impl Scraper {
         let deadline = self.asked + LONGEST_WAIT;
         loop {
             let line = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now()));
-            let told = match line {
+            let answers = match line {
                 Ok(line) => self.understand(&line)?,
                 Err(RecvTimeoutError::Timeout) => return Err(silent()),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ending()),
             };
             if self.owed == 0 {
-                return Ok(told);
+                return Ok(answers);
             }
         }
     }

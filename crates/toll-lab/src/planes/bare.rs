@@ -2,11 +2,11 @@
 
 use super::egress;
 use crate::Role;
-use crate::claim::{Claim, Proof};
+use crate::claim::{Claim, LeftOut, Proof, Topic};
 use crate::deployment::Service;
 use crate::envoy::istio::{GATEWAY_HEADERS, HANDED_ON, PROXY_HEADERS, SIDECAR_SERVER};
 use crate::evidence::PathSnapshot;
-use crate::programs::databases::{Databases, Judged, Sources, of_the_server};
+use crate::programs::databases::{Databases, Judged, Sources, Whose, of_the_server};
 use crate::programs::{expected, gateway};
 use crate::proof::bounds::Bounds;
 use crate::proof::claims::{at_both_ends, count_claim, either};
@@ -17,10 +17,6 @@ use crate::proof::trace::{Hop, Traces, peer_claim, server_claim};
 use crate::proof::window::Window;
 use crate::proof::wire;
 use crate::topology::{Capture, Topology};
-
-/// What a lab without namespaces cannot prove of a bare path.
-pub(super) const SHARED_NETWORK: &str = "all pods share the machine's network, so that neither the programs \
-    nor the firewall rules in it can be held against one pod";
 
 /// Proves that no sidecar saw a request.
 pub(super) fn prove(seen: &Window<'_>, topology: &Topology) -> Proof {
@@ -44,7 +40,7 @@ pub(super) fn prove(seen: &Window<'_>, topology: &Topology) -> Proof {
     claims.extend(carried);
     let mut left_out = [traces.left_out, not_asked, databases.left_out(), unknown, unread].concat();
     if topology.capture == Capture::Explicit {
-        left_out.push(SHARED_NETWORK.to_owned());
+        left_out.push(LeftOut::SharedNetwork);
     }
     Proof { claims, left_out, traversals: Vec::new(), spans: None }
 }
@@ -58,7 +54,7 @@ fn database_alone<'a>(
 ) -> Judged<'a> {
     let callers = seen.deployment.callers_of(&database.name);
     let own = callers.flat_map(|caller| sources_of(Some(&caller.name), topology));
-    let from = Sources { addresses: own.collect(), whose: "a caller's own" };
+    let from = Sources { addresses: own.collect(), whose: Whose::Caller };
     let mut judged = of_the_server(seen, expected, database);
     judged.claims.extend(from.claims(seen, expected, database));
     judged
@@ -73,14 +69,15 @@ fn gateway_claims(seen: &Window<'_>, expected: &Expected<'_>, gateway: &Service)
 }
 
 /// That none crossed a sidecar, or why that cannot be claimed.
-fn no_request(seen: &Window<'_>, reporting: &[&str]) -> Result<Claim, String> {
+fn no_request(seen: &Window<'_>, reporting: &[&str]) -> Result<Claim, LeftOut> {
     let asked = |name: &&&str| own_counts::can_be_asked(seen, name);
     let asked: Vec<&&str> = reporting.iter().filter(asked).collect();
     if asked.is_empty() {
-        return Err("that no request crossed a sidecar: no service reports its requests".to_owned());
+        return Err(LeftOut::NoCrossing);
     }
     let marked = asked.iter().map(|name| own_counts::marked(seen, name)).sum();
-    Ok(count_claim("no request crossed a sidecar".to_owned(), Bounds::exactly(0), marked))
+    let claim = count_claim("no request crossed a sidecar".to_owned(), Bounds::exactly(0), marked);
+    Ok(claim.about(Topic::Crossings))
 }
 
 /// What one arrival of the probe at a service shows.
@@ -113,6 +110,7 @@ fn no_proxy_headers(hop: &Hop<'_>, gateways: &[&str]) -> Claim {
         names.filter(|name| is_one_of(&PROXY_HEADERS, name) && !a_gateways(name)).collect();
     let whose = if gateways.len() > 1 { "a sidecar" } else { "a proxy" };
     Claim {
+        topic: Topic::Other,
         claim: format!("{}: the request has no header that {whose} adds", hop.name()),
         expected: "none".to_owned(),
         seen: if added.is_empty() { "none".to_owned() } else { added.join(", ") },

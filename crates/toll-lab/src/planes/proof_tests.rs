@@ -4,11 +4,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde_json::json;
 
 use super::agent::claims::prove_none;
-use super::bare::SHARED_NETWORK;
 use super::redirect;
 use super::sidecar::proof::prove as prove_sidecars;
 use crate::Reading;
-use crate::claim::{Claim, Proof, Traffic};
+use crate::claim::{Claim, LeftOut, Proof, Traffic};
 use crate::deployment::{DataPlane, Deployment, Mtls, Program, Service};
 use crate::envoy::istio::SIDECAR_SERVER;
 use crate::evidence::{
@@ -18,7 +17,7 @@ use crate::evidence::{
 use crate::fixture::{chain, in_mesh};
 use crate::proof::bounds::Bounds;
 use crate::proof::expected::Expected;
-use crate::proof::window::Window;
+use crate::proof::window::{Spread, Window};
 use crate::topology::{Bypass, Capture, PodAddresses, Topology};
 
 mod agent;
@@ -107,8 +106,15 @@ impl Sidecars {
 
     fn proof(&self) -> Proof {
         let (deployment, before, after) = (&self.deployment, &self.before, &self.after);
-        let window =
-            Window { deployment, traffic: &TRAFFIC, before, after, spans: None, issued: None };
+        let window = Window {
+            deployment,
+            traffic: &TRAFFIC,
+            before,
+            after,
+            spans: None,
+            issued: None,
+            spread: Spread::InTurn,
+        };
         prove_sidecars(&window, &pods(), &plaintext_to(&self.plaintext))
     }
 
@@ -369,10 +375,7 @@ fn a_program_of_the_users_own_is_judged_by_counters_and_said_to_be() {
     seen.after.walk.report = None;
     let proof = seen.proof();
     assert!(proof.holds());
-    assert_eq!(
-        proof.left_out,
-        ["load to client: a program of the user's own does not report how requests reach it"]
-    );
+    assert_eq!(proof.left_out, [LeftOut::Arrival { caller: None, service: "client".into() }]);
 }
 
 #[test]
@@ -413,8 +416,15 @@ impl Alone {
 
     fn proof(&self) -> Proof {
         let (deployment, before, after) = (&self.deployment, &self.before, &self.after);
-        let window =
-            Window { deployment, traffic: &TRAFFIC, before, after, spans: None, issued: None };
+        let window = Window {
+            deployment,
+            traffic: &TRAFFIC,
+            before,
+            after,
+            spans: None,
+            issued: None,
+            spread: Spread::InTurn,
+        };
         prove_none(&window, &self.topology)
     }
 
@@ -576,7 +586,7 @@ fn a_redirect_rule_fails_the_bare_path() {
 #[test]
 fn where_pods_share_the_machines_network_the_proof_says_what_it_leaves_out() {
     let mut seen = Alone::in_pods();
-    assert_eq!(seen.proof().left_out, [""; 0]);
+    assert_eq!(seen.proof().left_out, []);
     seen.topology.capture = Capture::Explicit;
-    assert_eq!(seen.proof().left_out, [SHARED_NETWORK]);
+    assert_eq!(seen.proof().left_out, [LeftOut::SharedNetwork]);
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::{operations, written_claims};
-use crate::claim::Claim;
+use crate::claim::{Claim, LeftOut, Topic};
 use crate::deployment::Service;
 use crate::evidence::{DatabaseSnapshot, PathReport, PathSnapshot, ProxyCounters};
 use crate::proof::claims::{count_claim, merged};
@@ -24,7 +24,7 @@ pub(crate) struct Databases<'a>(Vec<Judged<'a>>);
 pub(crate) struct Judged<'a> {
     service: &'a Service,
     pub(crate) claims: Vec<Claim>,
-    pub(crate) left_out: Vec<String>,
+    pub(crate) left_out: Vec<LeftOut>,
     /// Statements of each pod of the database, as crossings of its sidecar.
     pub(crate) into: BTreeMap<String, u64>,
     /// The same statements, as crossings of the sidecars of the calling pods.
@@ -56,7 +56,7 @@ impl<'a> Databases<'a> {
         wanted.flat_map(|judged| judged.claims.clone()).collect()
     }
 
-    pub(crate) fn left_out(&self) -> Vec<String> {
+    pub(crate) fn left_out(&self) -> Vec<LeftOut> {
         self.0.iter().flat_map(|judged| judged.left_out.clone()).collect()
     }
 }
@@ -100,13 +100,10 @@ fn statements_claim(
     seen: &Window<'_>,
     expected: &Expected<'_>,
     database: &Service,
-) -> Result<Claim, String> {
+) -> Result<Claim, LeftOut> {
     let name = &database.name;
     if let Some(own) = seen.deployment.callers_of(name).find(|s| s.program.is_users_own()) {
-        return Err(format!(
-            "the queries of {name}: how many {} makes, a program of the user's own, is not known",
-            own.name
-        ));
+        return Err(LeftOut::Queries { database: name.clone(), program: own.name.clone() });
     }
     let what = operations(&database.program);
     let claim = format!("{name}: the server ran exactly the {what} of the requests");
@@ -157,7 +154,32 @@ fn apportioned(total: u64, weights: &[u64]) -> Vec<u64> {
 /// From where the connections to a database must come.
 pub(crate) struct Sources {
     pub(crate) addresses: Vec<Ipv4Addr>,
-    pub(crate) whose: &'static str,
+    pub(crate) whose: Whose,
+}
+
+/// Who must have made a connection to a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    OwnSidecar,
+    Caller,
+    EgressGateway,
+}
+
+impl Whose {
+    fn words(self) -> &'static str {
+        match self {
+            Self::OwnSidecar => "its own sidecar's",
+            Self::Caller => "a caller's own",
+            Self::EgressGateway => "the egress gateway's",
+        }
+    }
+
+    fn topic(self) -> Topic {
+        match self {
+            Self::EgressGateway => Topic::EgressAddress,
+            Self::OwnSidecar | Self::Caller => Topic::Other,
+        }
+    }
 }
 
 impl Sources {
@@ -188,7 +210,11 @@ impl Sources {
         let own = |peer: &IpAddr| self.addresses.iter().any(|own| *peer == IpAddr::V4(*own));
         let peers = snapshot.map(|snapshot| &snapshot.peers);
         Claim {
-            claim: format!("{pod}: every open connection's source address is {}", self.whose),
+            topic: self.whose.topic(),
+            claim: format!(
+                "{pod}: every open connection's source address is {}",
+                self.whose.words()
+            ),
             expected: listed(&self.addresses),
             seen: peers.map_or("not asked".to_owned(), texts),
             holds: peers.is_some_and(|peers| {
@@ -210,7 +236,7 @@ impl Sources {
         let reports = walk.into_iter().chain(pods.iter().filter_map(|p| snapshot.replicas.get(p)));
         let claim = |report: &PathReport| {
             let connection = format!("{} to {name}", caller.name);
-            source_claim(connection, &self.addresses, self.whose, report.database_peer)
+            source_claim(connection, &self.addresses, self.whose.words(), report.database_peer)
         };
         reports.map(claim).fold(Vec::new(), merged_within)
     }

@@ -24,7 +24,7 @@ use running::Running;
 
 use crate::LabError;
 use crate::artifacts::{Artifact, Artifacts, Need};
-use crate::claim::{Asked, Claim};
+use crate::claim::{Asked, Claim, LeftOut};
 use crate::deployment::{BuiltIn, Database, DatabaseServer, Deployment, Program, Runtime, Service};
 use crate::envoy::plan::ProxyPlan;
 use crate::error::{DataPlaneError, KubernetesError};
@@ -82,15 +82,9 @@ fn jar(program: &Program) -> Option<(Artifact, jvm::Size)> {
 }
 
 /// What the report's manifest says about how `service` will be played, the same in all variants.
-pub(crate) fn facts(service: &Service, artifacts: &Artifacts) -> Vec<(String, String)> {
-    let flags = jar(&service.program)
-        .map(|(_, size)| (format!("JVM flags of {}", service.name), jvm::flags(size).join(" ")));
-    let server = match service.program.database() {
-        Some(Database::Airline(airline)) => airline::database::fact(airline, artifacts),
-        Some(Database::Seeded(_)) | None => None,
-    };
-    let server = server.map(|server| (format!("database of {}", service.name), server));
-    flags.into_iter().chain(server).collect()
+pub(crate) fn fact(service: &Service) -> Option<(String, String)> {
+    let (_, size) = jar(&service.program)?;
+    Some((format!("JVM flags of {}", service.name), jvm::flags(size).join(" ")))
 }
 
 /// The file that tells the program at `site` what to do: its path, and its text. None where it has none, or what it has
@@ -245,15 +239,15 @@ pub(crate) fn is_ready(running: &Running<'_>) -> Result<bool, LabError> {
     }
 }
 
-/// Puts into it what it holds at first, and tells what serves it where that is not the same for all.
+/// Puts into it what it holds at first.
 ///
 /// # Errors
 /// When it does not take that.
-pub(crate) fn fill(running: &Running<'_>) -> Result<Option<String>, LabError> {
+pub(crate) fn fill(running: &Running<'_>) -> Result<(), LabError> {
     match running.site.service.program.database() {
-        Some(Database::Seeded(postgres)) => postgres::seed(running, postgres).map(|()| None),
-        Some(Database::Airline(_)) => airline::database::fill(running).map(Some),
-        None => Ok(None),
+        Some(Database::Seeded(postgres)) => postgres::seed(running, postgres),
+        Some(Database::Airline(_)) => airline::database::fill(running),
+        None => Ok(()),
     }
 }
 
@@ -315,16 +309,14 @@ pub(crate) fn least_operation_bytes(program: &Program) -> u64 {
 }
 
 /// Rows made by writes, against what the load sent and got acknowledged; an error says why that is not judged.
-fn written_claims(seen: &Window<'_>, database: &Service) -> Result<Vec<Claim>, String> {
+fn written_claims(seen: &Window<'_>, database: &Service) -> Result<Vec<Claim>, LeftOut> {
     let name = &database.name;
     match database.program.database() {
         Some(Database::Airline(_)) => Ok(airline::claims::booking_claims(seen, name)),
         Some(Database::Seeded(postgres)) => match (&postgres.written, seen.traffic.writes) {
             (Some(_), _) => Ok(postgres::claims::row_claims(seen, name)),
             (None, 0) => Ok(Vec::new()),
-            (None, _) => {
-                Err(format!("the rows of {name}: the study does not say how to count them"))
-            }
+            (None, _) => Err(LeftOut::Rows { database: name.clone() }),
         },
         None => Ok(Vec::new()),
     }
@@ -340,11 +332,11 @@ mod tests {
     #[test]
     fn a_program_of_the_users_own_has_flags_of_its_own() {
         let [gateway, ..] = &fixture::petclinic().services[..] else { unreachable!() };
-        let [(what, flags)] = &facts(gateway, &Artifacts::default())[..] else { unreachable!() };
+        let (what, flags) = fact(gateway).unwrap();
         assert_eq!(what, "JVM flags of gateway");
         assert!(flags.starts_with("-Xms128m -Xmx128m"), "{flags}");
         let own = Service { program: Program::Command(vec!["java".into()]), ..gateway.clone() };
-        assert_eq!(facts(&own, &Artifacts::default()), []);
+        assert_eq!(fact(&own), None);
     }
 
     /// The configuration of what is in `pod`, in pods.

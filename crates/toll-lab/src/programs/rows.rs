@@ -1,6 +1,6 @@
 //! What writes have left in a database, held against what the load sent.
 
-use crate::claim::Claim;
+use crate::claim::{Claim, Topic};
 use crate::evidence::{DatabaseSnapshot, PathSnapshot};
 use crate::proof::bounds::Bounds;
 use crate::proof::claims::count_claim;
@@ -8,7 +8,7 @@ use crate::proof::window::Window;
 
 pub(super) fn doubled_claim(claim: String, all: Option<u64>, different: Option<u64>) -> Claim {
     let doubled = all.zip(different).map(|(all, different)| all.saturating_sub(different));
-    count_claim(claim, Bounds::exactly(0), doubled)
+    count_claim(claim, Bounds::exactly(0), doubled).about(Topic::Doubled)
 }
 
 /// By how much all rows that writes make, and different ones among them, rose.
@@ -37,6 +37,7 @@ pub(super) fn range_claim(
     rows: Option<u64>,
 ) -> Claim {
     Claim {
+        topic: Topic::Other,
         claim,
         expected: if least == most { least.to_string() } else { format!("{least} to {most}") },
         seen: rows.map_or("no rows read".to_owned(), |rows| rows.to_string()),

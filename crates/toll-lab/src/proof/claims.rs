@@ -2,7 +2,7 @@
 
 use super::bounds::Bounds;
 use super::window::Window;
-use crate::claim::Claim;
+use crate::claim::{Claim, LeftOut, Topic};
 use crate::deployment::Service;
 use crate::evidence::{CallCounters, PathSnapshot, ProxyCounters};
 
@@ -10,6 +10,7 @@ use crate::evidence::{CallCounters, PathSnapshot, ProxyCounters};
 pub(crate) fn count_claim(claim: String, bounds: Bounds, seen: Option<u64>) -> Claim {
     let Bounds { least, most } = bounds;
     Claim {
+        topic: Topic::Other,
         claim,
         expected: match most - least {
             0 => least.to_string(),
@@ -23,6 +24,7 @@ pub(crate) fn count_claim(claim: String, bounds: Bounds, seen: Option<u64>) -> C
 /// A count of which there must be enough.
 pub(crate) fn at_least_claim(claim: String, least: u64, seen: Option<u64>) -> Claim {
     Claim {
+        topic: Topic::Other,
         claim,
         expected: format!("at least {least}"),
         seen: seen.map_or("no counters".to_owned(), |n| n.to_string()),
@@ -76,20 +78,20 @@ pub(crate) fn pods_claim(claim: String, expected: String, pods: &[PodVerdict]) -
         Some(first) if alike => first.seen.clone(),
         Some(_) => named(pods, holds),
     };
-    Claim { claim, expected, seen, holds }
+    Claim { topic: Topic::Other, claim, expected, seen, holds }
 }
 
 /// For instance `nginx-7: an answer with status 200; 89 others as expected`.
 fn named(pods: &[PodVerdict], all_hold: bool) -> String {
-    let told: Vec<&PodVerdict> = pods.iter().filter(|pod| all_hold || !pod.holds).collect();
+    let shown: Vec<&PodVerdict> = pods.iter().filter(|pod| all_hold || !pod.holds).collect();
     let mut texts: Vec<String> =
-        told.iter().take(NAMED).map(|pod| format!("{}: {}", pod.pod, pod.seen)).collect();
-    match told.len().saturating_sub(NAMED) {
+        shown.iter().take(NAMED).map(|pod| format!("{}: {}", pod.pod, pod.seen)).collect();
+    match shown.len().saturating_sub(NAMED) {
         0 => {}
         more if all_hold => texts.push(format!("and {more} more")),
         more => texts.push(format!("{more} more that fail")),
     }
-    match pods.len() - told.len() {
+    match pods.len() - shown.len() {
         0 => {}
         others => texts.push(format!("{others} as expected")),
     }
@@ -126,6 +128,7 @@ pub(crate) fn tls_claim(
     let made = total(|call| call.connections).saturating_sub(total(|call| call.failed_connections));
     let handshakes = total(|call| call.handshakes);
     Claim {
+        topic: Topic::Other,
         claim,
         expected: "at least one handshake, and no connection without one".to_owned(),
         seen: format!("{handshakes} handshakes on {made} connections"),
@@ -134,14 +137,14 @@ pub(crate) fn tls_claim(
 }
 
 /// A claim as the first of all claims, or why it is left out.
-pub(crate) fn either(judged: Result<Claim, String>) -> (Vec<Claim>, Vec<String>) {
+pub(crate) fn either(judged: Result<Claim, LeftOut>) -> (Vec<Claim>, Vec<LeftOut>) {
     match judged {
         Ok(claim) => (vec![claim], Vec::new()),
         Err(why) => (Vec::new(), vec![why]),
     }
 }
 
-/// Each name once, in the order of its first place.
+/// Each name once, in the order in which they come first.
 pub(crate) fn distinct<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut distinct: Vec<&str> = Vec::new();
     for name in names {

@@ -4,8 +4,8 @@
 use super::bounds::Bounds;
 use super::claims::{PodVerdict, count_claim, pods_claim};
 use super::expected::Expected;
-use super::window::Window;
-use crate::claim::Claim;
+use super::window::{Spread, Window};
+use crate::claim::{Claim, LeftOut};
 use crate::deployment::Service;
 use crate::evidence::{PathReport, ProxyCounters};
 
@@ -27,7 +27,7 @@ pub(crate) fn judge(
     expected: &Expected<'_>,
     reporting: &[&str],
     mark: Mark,
-) -> (Vec<Claim>, Vec<String>) {
+) -> (Vec<Claim>, Vec<LeftOut>) {
     let services = reporting.iter().filter_map(|name| seen.deployment.service(name));
     let (asked, silent): (Vec<&Service>, Vec<&Service>) =
         services.partition(|service| can_be_asked(seen, &service.name));
@@ -36,12 +36,19 @@ pub(crate) fn judge(
         claims.push(got_claim(seen, expected, service));
         claims.push(mark_claim(seen, service, mark));
     }
-    let several = seen.deployment.services.iter().filter(|s| s.replicas > 1);
-    claims.extend(several.filter_map(|service| each_pod_claim(seen, expected, service)));
-    let left_out = silent.iter().map(|service| {
-        format!("{}: its pods were not asked one by one for what they have counted", service.name)
-    });
-    (claims, left_out.collect())
+    let several = || seen.deployment.services.iter().filter(|s| s.replicas > 1);
+    let mut left_out: Vec<LeftOut> =
+        silent.iter().map(|service| LeftOut::EachPod { service: service.name.clone() }).collect();
+    match seen.spread {
+        Spread::InTurn => {
+            claims.extend(several().filter_map(|service| each_pod_claim(seen, expected, service)));
+        }
+        Spread::ByConnection => {
+            let shares = |service: &Service| LeftOut::Shares { service: service.name.clone() };
+            left_out.extend(several().map(shares));
+        }
+    }
+    (claims, left_out)
 }
 
 /// Whether a service's pods can be judged: one walk meets one pod, several must have been asked inside.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use super::claims::{distinct, merged};
 use super::window::Window;
-use crate::claim::Claim;
+use crate::claim::{Claim, LeftOut, Topic};
 use crate::deployment::{Deployment, Reports, Service};
 use crate::evidence::{PathReport, Walk};
 
@@ -33,7 +33,7 @@ pub(crate) struct Traces<'a> {
     /// Built-in services that reported, in the order of their first arrival.
     pub reporting: Vec<&'a str>,
     /// Why some arrivals cannot be judged.
-    pub left_out: Vec<String>,
+    pub left_out: Vec<LeftOut>,
 }
 
 impl<'a> Traces<'a> {
@@ -58,7 +58,7 @@ struct Trace<'a> {
     /// Built-in services on the way that did not report.
     silent: Vec<Claim>,
     /// Why some arrivals cannot be judged.
-    left_out: Vec<String>,
+    left_out: Vec<LeftOut>,
 }
 
 impl<'a> Trace<'a> {
@@ -89,7 +89,6 @@ impl<'a> Trace<'a> {
         service: &'a Service,
         report: Option<&'a PathReport>,
     ) {
-        let arrival = hop_name(caller, &service.name);
         match report {
             Some(report) if report.service == service.name => {
                 self.hops.push(Hop { caller, report });
@@ -99,11 +98,10 @@ impl<'a> Trace<'a> {
                 }
             }
             None if !all_built_in(self.deployment, service) => {
-                self.left_out.push(format!(
-                    "{arrival}: a program of the user's own does not report how requests reach it"
-                ));
+                let (caller, service) = (caller.map(str::to_owned), service.name.clone());
+                self.left_out.push(LeftOut::Arrival { caller, service });
             }
-            _ => self.silent.push(silent_claim(&arrival, report)),
+            _ => self.silent.push(silent_claim(&hop_name(caller, &service.name), report)),
         }
     }
 
@@ -123,6 +121,7 @@ fn all_built_in(deployment: &Deployment, service: &Service) -> bool {
 
 fn silent_claim(arrival: &str, report: Option<&PathReport>) -> Claim {
     Claim {
+        topic: Topic::Other,
         claim: format!("{arrival}: the service reports the probe"),
         expected: "a report".to_owned(),
         seen: report.map_or("no report".to_owned(), |r| format!("a report of `{}`", r.service)),
@@ -143,6 +142,7 @@ pub(crate) fn source_claim(
     peer: Option<IpAddr>,
 ) -> Claim {
     Claim {
+        topic: Topic::Other,
         claim: format!("{connection}: the connection's source address is {whose}"),
         expected: listed(addresses),
         seen: peer.map_or("no address".to_owned(), |ip| ip.to_string()),
@@ -160,6 +160,7 @@ pub(crate) fn listed(addresses: &[Ipv4Addr]) -> String {
 pub(crate) fn server_claim(walk: &Walk, expected: &str, fits: fn(Option<&str>) -> bool) -> Claim {
     let server = walk.server.as_deref();
     Claim {
+        topic: Topic::Other,
         claim: "the `server` header of the entry's answer".to_owned(),
         expected: expected.to_owned(),
         seen: server.unwrap_or("none").to_owned(),

@@ -20,6 +20,17 @@ pub(crate) struct Window<'a> {
     pub spans: Option<&'a SpanWindow>,
     /// The certificates of external services and their callers; none where no service is external.
     pub issued: Option<&'a Fingerprints>,
+    /// How what comes to a service is spread over its pods.
+    pub spread: Spread,
+}
+
+/// How what comes to a service is spread over its pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spread {
+    /// Its callers know its pods, and take them in turn.
+    InTurn,
+    /// The cluster gives each connection to one of them.
+    ByConnection,
 }
 
 impl Window<'_> {

@@ -2,7 +2,7 @@
 
 use super::window::Window;
 use crate::Reading;
-use crate::claim::Claim;
+use crate::claim::{Claim, LeftOut, Topic};
 use crate::evidence::{PathSnapshot, Wire};
 
 /// A count of packets by node; none where it was not read at both ends.
@@ -12,6 +12,7 @@ type Packets<'a> = Vec<(&'a str, Option<u64>)>;
 pub(crate) fn hbone_alone(seen: &Window<'_>) -> Claim {
     let other = growths(seen, |wire| wire.other_packets);
     Claim {
+        topic: Topic::Crossings,
         claim: "no plaintext left a pod: no TCP but HBONE crossed a node's wire".to_owned(),
         expected: "0 other packets".to_owned(),
         seen: on_each_node(seen, &other),
@@ -24,6 +25,7 @@ pub(crate) fn hbone_crossed(seen: &Window<'_>) -> Claim {
     let hbone = growths(seen, |wire| wire.hbone_packets);
     let total: Option<u64> = hbone.iter().map(|(_, packets)| *packets).sum();
     Claim {
+        topic: Topic::Crossings,
         claim: "HBONE crossed a node's wire".to_owned(),
         expected: "at least 1 packet".to_owned(),
         seen: on_each_node(seen, &hbone),
@@ -33,15 +35,16 @@ pub(crate) fn hbone_crossed(seen: &Window<'_>) -> Claim {
 
 /// That no HBONE went from pod to pod since the wires were made, or why that is left out; nothing where pods share
 /// the machine's network.
-pub(crate) fn no_hbone(seen: &Window<'_>) -> (Option<Claim>, Vec<String>) {
+pub(crate) fn no_hbone(seen: &Window<'_>) -> (Option<Claim>, Vec<LeftOut>) {
     if let Some(why) = unread(seen.after) {
-        return (None, vec![format!("that no HBONE crossed a node's wire: {why}")]);
+        return (None, vec![LeftOut::NoHbone { why: why.to_owned() }]);
     }
     let carried: Packets<'_> = wires(seen.after)
         .iter()
         .map(|wire| (wire.node.as_str(), Some(wire.hbone_packets)))
         .collect();
     let claim = (!carried.is_empty()).then(|| Claim {
+        topic: Topic::Crossings,
         claim: "no HBONE crossed a node's wire".to_owned(),
         expected: "0 packets".to_owned(),
         seen: on_each_node(seen, &carried),

@@ -53,7 +53,7 @@ impl Source {
     }
 
     /// The same of a server that starts a process for each connection. Where no cgroup counts memory, pages that
-    /// its processes share cannot be told from others.
+    /// its processes share cannot be told apart from others.
     pub(crate) fn of_family(groups: &Hierarchies, first: Pid) -> Self {
         let family = || Family::of(first);
         Self {
@@ -130,7 +130,7 @@ impl Source {
             }
             Cpu::V1 { usage } => number(usage, format::single, "cpuacct.usage"),
             Cpu::Clock(clock) => clock_ns(*clock),
-            Cpu::Family(family) => told(family.cpu_ns()),
+            Cpu::Family(family) => reading_of(family.cpu_ns()),
             Cpu::Missing(reason) => Reading::Missing(reason.clone()),
         }
     }
@@ -158,7 +158,7 @@ impl Source {
             },
             Memory::Family(family) => {
                 let shared = || Reading::Missing("no cgroup tells pages that are shared".into());
-                let anonymous = told(family.anonymous());
+                let anonymous = reading_of(family.anonymous());
                 MemorySample { current: shared(), anonymous, peak: shared() }
             }
             Memory::Missing(reason) => MemorySample {
@@ -225,7 +225,7 @@ impl Memory {
     }
 }
 
-fn told(of_family: io::Result<u64>) -> Reading<u64> {
+fn reading_of(of_family: io::Result<u64>) -> Reading<u64> {
     match of_family {
         Ok(value) => Reading::Value(value),
         Err(e) => Reading::Missing(format!("processes of the server: {e}")),

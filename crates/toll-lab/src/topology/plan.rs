@@ -27,7 +27,7 @@ pub(crate) fn with_own_ports(
         let of_study = std::mem::replace(&mut service.port, next());
         match &mut service.metrics {
             Some(metrics) if metrics.port == of_study => metrics.port = service.port,
-            // Nobody else is told where to tell of itself.
+            // Nobody else sends spans.
             Some(metrics) if service.program.takes_metrics_port() => {
                 metrics.port = next();
             }

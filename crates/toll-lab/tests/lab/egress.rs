@@ -175,10 +175,6 @@ fn is_proven_and_leaves_nothing(lab: &TestLab, data_plane: &DataPlane, servers: 
         assert!(proof.holds());
         assert_every_component_is_counted(&mut environment);
         assert!(environment.crashed().is_none());
-        // What the manifest said before anything ran is what then ran.
-        let ran = environment.database_servers()["airline-db"].clone();
-        let facts = lab.lab.facts_of(&deployment).unwrap();
-        assert!(facts.contains(&("database of airline-db".to_owned(), ran)), "{facts:?}");
         environment.down().unwrap();
         assert_eq!(servers_below(lab.folder.path()), [0; 0], "{server:?}");
     }
@@ -355,22 +351,18 @@ fn a_postgres_that_speaks_no_tls_from_the_first_byte_on_is_refused_with_advice()
     assert!(error.help().unwrap().contains("toll doctor --fetch"));
 }
 
-/// A mongod cannot be had here: this one tells its arguments and its version, and ends.
+/// A mongod cannot be had here: this one prints its arguments and ends.
 #[test]
 fn a_fake_mongod_is_started_with_tls_on_a_fresh_folder_and_named_when_it_ends() {
     let Some(service) = service_program() else { skip!("toll-service is not built") };
     let lab = TestLab::with(Isolation::Loopback, &service, |options| {
         let mongod = options.work_dir.with_file_name("mongod");
-        let script =
-            "#!/bin/sh\n[ \"$1\" = --version ] && echo 'db version v7.0.14' && exit\necho \"$@\"\n";
-        std::fs::write(&mongod, script).unwrap();
+        std::fs::write(&mongod, "#!/bin/sh\necho \"$@\"\n").unwrap();
         let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&mongod, executable).unwrap();
         options.artifacts.put(Artifact::Mongod, mongod);
     });
     let deployment = airline(DatabaseServer::MongoDb, DataPlane::Bare);
-    let facts = lab.lab.facts_of(&deployment).unwrap();
-    assert_eq!(facts, [("database of airline-db".to_owned(), "mongod 7.0.14".to_owned())]);
     let error = lab.lab.up(&deployment, &lab.logs()).unwrap_err().to_string();
     assert!(error.starts_with("airline-db database ended by itself with exit status 0"), "{error}");
     for word in ["--tlsMode requireTLS", "/db4 --bind_ip 127.0.0.1", "/external/ca.crt"] {

@@ -1,4 +1,4 @@
-//! One place for a request at a time: what came of its answer, and what its body still waits to send.
+//! A lane holds one request at a time: what came of its answer, and what its body still waits to send.
 
 use super::hpack::Fields;
 use crate::ErrorKind;

@@ -11,7 +11,7 @@ use super::profile::Line;
 /// One arrival in the unit of the integral: 2 x (millionths per second) x nanoseconds.
 pub(super) const ARRIVAL: u128 = 2_000_000_000_000_000;
 
-/// The closed form's relative error: a dozen roundings of 2^-53 each, with room.
+/// The closed form's relative error: a dozen roundings of 2^-53 each, and some more.
 const RELATIVE_ERROR: f64 = 16.0 * f64::EPSILON;
 
 /// The integral of a rate, asked for ever higher values.

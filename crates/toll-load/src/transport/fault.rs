@@ -1,4 +1,4 @@
-//! Why there is no TLS connection, and what a user can be told about it.
+//! Why there is no TLS connection, and what a user is told about it.
 
 use std::io;
 
@@ -36,7 +36,7 @@ impl TlsFault {
         Some(error.clone().into())
     }
 
-    /// What a user can be told.
+    /// What to say to a user.
     pub fn into_load_error(self, origin: &Origin) -> LoadError {
         let host = origin.host.clone();
         let tls = origin.tls.as_ref().expect("only TLS has such faults");

@@ -261,7 +261,7 @@ impl AsFd for Stream {
     }
 }
 
-/// A peer is told of the end (RFC 8446, section 6.1), as far as that goes without waiting.
+/// Sends the closing alert (RFC 8446, section 6.1) if that does not have to wait.
 impl Drop for Stream {
     fn drop(&mut self) {
         if let Layer::Tls(session) = &mut self.layer {

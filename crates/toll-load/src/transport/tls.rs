@@ -1,5 +1,5 @@
 //! TLS over a non-blocking socket, by rustls: certificates of a plan into a configuration, plaintext into records
-//! and back. What is wrong with a handshake is told by [`TlsFault`].
+//! and back. [`TlsFault`] says what is wrong with a handshake.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;

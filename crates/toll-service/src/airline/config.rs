@@ -77,6 +77,10 @@ pub(crate) struct Database {
     /// PEM file of the certificate's key.
     pub(super) key: PathBuf,
     /// Both in one file, as MongoDB's driver wants them.
+    #[cfg_attr(
+        not(feature = "mongodb"),
+        expect(dead_code, reason = "MongoDB's driver alone reads it")
+    )]
     pub(super) identity: PathBuf,
 }
 
@@ -189,22 +193,22 @@ impl From<Call> for config::Call {
 }
 
 fn role(airline: Airline, calls: &[Call]) -> Result<Role<Database>, Unplayable> {
-    let place = |called| {
-        let place = calls.iter().position(|call| call.part == called);
-        place.ok_or(Unplayable::NoCall(airline.part, called))
+    let index = |called| {
+        let index = calls.iter().position(|call| call.part == called);
+        index.ok_or(Unplayable::NoCall(airline.part, called))
     };
     let database = airline.database.ok_or(Unplayable::NoDatabase(airline.part));
     Ok(match airline.part {
         Part::Web if database.is_ok() => return Err(Unplayable::DatabaseOfWeb),
         Part::Web => Role::Web {
-            flights: place(Part::Flights)?,
-            bookings: place(Part::Bookings)?,
-            customers: place(Part::Customers)?,
+            flights: index(Part::Flights)?,
+            bookings: index(Part::Bookings)?,
+            customers: index(Part::Customers)?,
         },
         Part::Flights => Role::Flights(database?),
         Part::Bookings => Role::Bookings {
-            customers: place(Part::Customers)?,
-            flights: place(Part::Flights)?,
+            customers: index(Part::Customers)?,
+            flights: index(Part::Flights)?,
             database: database?,
         },
         Part::Customers => Role::Customers(database?),

@@ -121,12 +121,12 @@ impl Airline {
     async fn serve(&self, request: &WholeRequest) -> Result<Answer, Failure> {
         match &self.role {
             Role::Web { flights, bookings, customers } => {
-                let place = match asked::of_web(request)? {
+                let index = match asked::of_web(request)? {
                     Part::Flights => flights,
                     Part::Bookings => bookings,
                     Part::Customers => customers,
                 };
-                Ok(relayed(self.calls.ask(*place, request.into()).await?))
+                Ok(relayed(self.calls.ask(*index, request.into()).await?))
             }
             Role::Flights(store) => of_flights(store, asked::of_flights(request)?).await,
             Role::Bookings { customers, flights, database } => {
@@ -240,14 +240,14 @@ impl Desk<'_> {
 
     async fn ask(
         &self,
-        place: usize,
+        index: usize,
         method: Method,
         path: &str,
     ) -> Result<Response<Bytes>, CallError> {
         let path = PathAndQuery::try_from(path).expect("a path of letters and numbers");
         let headers = self.request.headers();
         self.calls
-            .ask(place, Errand { method, path: Some(path), headers, body: Bytes::new() })
+            .ask(index, Errand { method, path: Some(path), headers, body: Bytes::new() })
             .await
     }
 }

@@ -26,7 +26,6 @@ pub struct Question {
 /// What a fleet would cost.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Capacity {
-    /// The study.
     pub study: String,
     /// Name of the run's directory.
     pub run: String,
@@ -83,7 +82,6 @@ pub enum Asked {
 /// What a fleet would cost in one variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VariantCapacity {
-    /// The variant.
     pub variant: String,
     /// Whether it has a proxy on each node: what that costs is in the fixed part, once for each measured node.
     pub has_node_proxies: bool,
@@ -118,7 +116,6 @@ pub enum CapacityError {
     TooFew {
         /// Name of the run's directory.
         run: String,
-        /// The service.
         service: String,
     },
     /// All slices had one rate, and it is not the one that is asked for.
@@ -159,7 +156,7 @@ impl std::fmt::Display for Outside {
             Asked::Rate => "requests/s are",
         };
         let end = if times > &1.0 { "largest" } else { "smallest" };
-        // 1.04 times would read as inside when it is told as 1.0.
+        // 1.04 times would read as inside when it is shown as 1.0.
         let digits = if (times - 1.0).abs() < 0.1 || times < &0.1 { 3 } else { 1 };
         write!(f, "{asked} {what} {times:.digits$} times the {end} measured, {nearest}")
     }

@@ -6,11 +6,12 @@ use toll_lab::{DataPlane, Deployment, PodMetrics, Reading, Sample, ServiceSpans}
 use toll_load::Check;
 
 use super::accounts::owned_and_others;
+use super::database::database;
 use super::effects;
 use super::findings::*;
 use super::merged::{self, Merged};
 use super::tally::Tally;
-use super::{Counted, from_lab, study_loads, summary};
+use super::{Counted, study_loads, summary};
 use crate::plan::PlannedLoad;
 use crate::store::{ArmRecord, RunRecord, SliceRecord};
 
@@ -46,11 +47,11 @@ pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<Caveat> {
     let variants = run.plan.ready().map(|(name, _)| name);
     let parts = [
         found([missing_rounds(run), stand_in(run), invalid_arms(run), invalid_slices(run)]),
-        told(CaveatKind::Comparison, &run.plan.warnings),
+        texts(CaveatKind::Comparison, &run.plan.warnings),
         found([unequal_rates(loads), not_carried(run, counted)]),
         near_limit(loads, &run.plan.baseline),
         span_costs.iter().filter_map(uneven_rates).collect(),
-        told(CaveatKind::Machine, &run.host.changes),
+        texts(CaveatKind::Machine, &run.host.changes),
         found([excused(seen), stolen(run, counted), other_work(run)]),
         found([few_rounds(run, loads), few_requests(run, counted)]),
         found([few_cycles_decide(loads), send_lag(run, counted)]),
@@ -65,7 +66,7 @@ pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<Caveat> {
             unknown_heaps(loads),
             rounded_up(loads),
         ]),
-        told(CaveatKind::Lab, &run.host.lacks),
+        texts(CaveatKind::Lab, &run.host.lacks),
     ];
     parts.concat()
 }
@@ -74,8 +75,8 @@ fn found<const N: usize>(of: [Option<Caveat>; N]) -> Vec<Caveat> {
     of.into_iter().flatten().collect()
 }
 
-fn told(kind: CaveatKind, texts: &[String]) -> Vec<Caveat> {
-    texts.iter().map(|text| Caveat::Told { kind, text: text.clone() }).collect()
+fn texts(kind: CaveatKind, texts: &[String]) -> Vec<Caveat> {
+    texts.iter().map(|text| Caveat::Text { kind, text: text.clone() }).collect()
 }
 
 fn arms(run: &RunRecord) -> impl Iterator<Item = (usize, &ArmRecord)> {
@@ -100,7 +101,7 @@ fn missing_rounds(run: &RunRecord) -> Option<Caveat> {
 
 fn stand_in(run: &RunRecord) -> Option<Caveat> {
     let is_one = |server: &DatabaseServer| matches!(server, DatabaseServer::StandIn { .. });
-    let server = from_lab::database(run).filter(is_one)?;
+    let server = database(run).filter(is_one)?;
     Some(Caveat::StandIn { server })
 }
 
@@ -470,19 +471,19 @@ fn unknown_heaps(loads: &[LoadFindings]) -> Option<Caveat> {
 
 /// What the proofs could not claim, once for all variants of which it is so.
 fn left_out(run: &RunRecord) -> Vec<Caveat> {
-    let mut variants_of: BTreeMap<LeftOut, BTreeSet<&str>> = BTreeMap::new();
+    let mut variants_of: BTreeMap<&LeftOut, BTreeSet<&str>> = BTreeMap::new();
     for (_, of) in arms(run) {
         let left_out = of.proof.iter().flat_map(|proof| &proof.left_out);
-        for what in left_out.map(|what| from_lab::left_out(what)) {
-            if is_news(run, &what) {
+        for what in left_out {
+            if is_news(run, what) {
                 variants_of.entry(what).or_default().insert(&of.arm.variant);
             }
         }
     }
-    let caveat = |(what, variants): (LeftOut, BTreeSet<&str>)| {
+    let caveat = |(what, variants): (&LeftOut, BTreeSet<&str>)| {
         let names = run.plan.variants.iter().map(|variant| &variant.name);
         let variants = names.filter(|name| variants.contains(name.as_str())).cloned().collect();
-        Caveat::LeftOut { variants, what }
+        Caveat::LeftOut { variants, what: what.clone() }
     };
     variants_of.into_iter().map(caveat).collect()
 }
@@ -491,9 +492,9 @@ fn left_out(run: &RunRecord) -> Vec<Caveat> {
 fn is_news(run: &RunRecord, what: &LeftOut) -> bool {
     let has_sidecar = |(_, deployment): (&str, &Deployment)| deployment.data_plane.has_sidecars();
     match what {
-        LeftOut::MissingSpans => false,
+        LeftOut::MissingSpans { .. } => false,
         LeftOut::NoCrossing => run.plan.ready().any(has_sidecar),
-        LeftOut::Other(_) => true,
+        _ => true,
     }
 }
 

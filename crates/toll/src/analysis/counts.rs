@@ -1,4 +1,4 @@
-//! Sums and rates of a finished phase that findings, summaries, thresholds and forms share: one place, so that
+//! Sums and rates of a finished phase that findings, summaries, thresholds and forms share, so that
 //! they agree. Pure.
 
 use toll_load::{ErrorKind, Histogram, PhaseReport};
@@ -77,8 +77,8 @@ pub fn cpu_us_per_request(measure: &PhaseReport) -> f64 {
 /// `12 timeout, 3 reset`; nothing when there was no error.
 pub fn errors_by_kind(measure: &PhaseReport) -> String {
     let counted = measure.errors.iter().filter(|(_, count)| **count > 0);
-    let told = |(kind, count): (&ErrorKind, &u64)| format!("{count} {}", kind.name());
-    counted.map(told).collect::<Vec<_>>().join(", ")
+    let counted_as = |(kind, count): (&ErrorKind, &u64)| format!("{count} {}", kind.name());
+    counted.map(counted_as).collect::<Vec<_>>().join(", ")
 }
 
 /// A step that only new connections take, as the tools count it that give it to every request: zero for those

@@ -8,6 +8,8 @@ pub use super::owners::{Owner, Pods, Role};
 pub use crate::plan::{Cell, Derived, Metric, PlannedRate, PlannedUsers, Release, SliceLength};
 pub use crate::store::Invalid;
 pub use caveat::*;
+pub use toll_lab::artifacts::Artifact;
+pub use toll_lab::{Claim, LeftOut, Topic};
 
 /// Everything a report needs; `report.json` is this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,7 +98,6 @@ pub struct Extent {
 /// What a variant carries flat out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Capacity {
-    /// The variant.
     pub variant: String,
     /// Completed requests per second of a closed loop, over the slices at the end of settling in the first round.
     pub per_s: f64,
@@ -112,7 +113,6 @@ pub struct Curve {
 /// One variant of a [`Curve`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CurveLine {
-    /// The variant.
     pub variant: String,
     /// By rate, the lowest first.
     pub points: Vec<CurvePointAtRate>,
@@ -162,7 +162,6 @@ pub struct Staircase {
 /// One variant on a staircase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StaircaseLine {
-    /// The variant.
     pub variant: String,
     /// In order of the connections; a step without a slice that counts is left out.
     pub steps: Vec<StaircaseStep>,
@@ -186,7 +185,6 @@ pub struct StaircaseStep {
 /// Two variants over a whole staircase, within rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StaircaseDifference {
-    /// The variant.
     pub variant: String,
     /// What it is held against.
     pub against: String,
@@ -292,7 +290,6 @@ pub struct Estimate {
 /// What one variant showed under one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VariantLoad {
-    /// The variant.
     pub variant: String,
     /// Rounds behind these numbers.
     pub rounds: usize,
@@ -503,7 +500,6 @@ pub enum ResourceGroup {
 /// What a group used in one variant; absent where a reading is missing, or where the variant has no such group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResourceUse {
-    /// The variant.
     pub variant: String,
     /// CPU, thousandths of a core.
     pub cpu_millicores: Option<Spread>,
@@ -525,7 +521,6 @@ pub struct Spread {
 /// What `kubectl top pods` would show for all pods of a variant: each rounded up to whole millicores, every 15 s.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TopTotal {
-    /// The variant.
     pub variant: String,
     /// Pods that are added up.
     pub pods: usize,
@@ -559,7 +554,6 @@ impl ScaledQuantity {
 /// One quantity of one variant as a function of pods and rate: fixed + per_pod x pods + per_request x rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scaling {
-    /// The variant.
     pub variant: String,
     /// What is fitted.
     pub quantity: ScaledQuantity,
@@ -580,7 +574,6 @@ pub struct Scaling {
 /// One cell of a [`Scaling`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScalingPoint {
-    /// The load.
     pub load: String,
     /// Pods of the service.
     pub pods: usize,
@@ -598,7 +591,6 @@ pub struct ScalingPoint {
 /// A cell that was left out of a fit, and what the fit says of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeldOut {
-    /// The load.
     pub load: String,
     /// Sizes that the fit was made from.
     pub fitted_on: Vec<usize>,
@@ -641,7 +633,6 @@ pub struct ServiceTimes {
 /// Median service time of one variant by rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServiceTimeCurve {
-    /// The variant.
     pub variant: String,
     /// Load, requests per second, median service time in microseconds; by rate.
     pub points: Vec<(String, f64, Estimate)>,
@@ -652,7 +643,7 @@ pub struct ServiceTimeCurve {
     pub own_fall: Option<Estimate>,
 }
 
-/// What the JVM of one pod told of itself in the measured window.
+/// What the JVM of one pod reported in the measured window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JvmRow {
     /// Name of the pod.
@@ -664,7 +655,6 @@ pub struct JvmRow {
 /// One JVM in one variant; means over rounds, absent when it did not tell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JvmUse {
-    /// The variant.
     pub variant: String,
     /// CPU time of the process by the time of all cores, 0..1, from the JVM's own counter.
     pub cpu_load: Option<Measured>,
@@ -685,7 +675,6 @@ pub struct JvmUse {
 /// How far a variant is from the highest rate that it carries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Regime {
-    /// The variant.
     pub variant: String,
     /// Completed requests per second of the measured phase, mean over rounds.
     pub throughput_per_s: f64,
@@ -726,7 +715,6 @@ impl SpanCosts {
 /// The effect on CPU per request under one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpanPoint {
-    /// The load.
     pub load: String,
     /// Spans that a request leaves.
     pub spans: u64,
@@ -739,9 +727,7 @@ pub struct SpanPoint {
 /// Whether the heap of one JVM grew over the run: by what is left after collections.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeapTrend {
-    /// The variant.
     pub variant: String,
-    /// The pod.
     pub pod: String,
     /// Points of the series, one a collection of the old generation; too few tell nothing.
     pub points: usize,
@@ -845,7 +831,6 @@ pub struct PodRow {
 /// What a pod used in one variant; means over rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PodUse {
-    /// The variant.
     pub variant: String,
     /// CPU in the measured window, by counters at its ends, thousandths of a core.
     pub cpu_millicores: Option<Measured>,
@@ -856,7 +841,6 @@ pub struct PodUse {
 /// A mean over rounds, and how it changed against the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// The mean.
     pub mean: Estimate,
     /// variant - baseline, within rounds; absent for the baseline.
     pub change: Option<Estimate>,
@@ -932,7 +916,6 @@ pub enum Verdict {
 /// A published figure beside the measured one. Ratios are compared, not absolute values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReferenceRow {
-    /// The variant.
     pub variant: String,
     /// What was published: `throughput_per_s`, `latency_ms.mean`, `cpu_millicores.POD`, `memory_mib.POD`.
     pub figure: String,
@@ -987,7 +970,6 @@ pub struct Settled {
 /// One discarded run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SettledRun {
-    /// The round.
     pub round: usize,
     /// Whether throughput and CPU per request were stable at its end.
     pub stable: bool,
@@ -1009,7 +991,6 @@ pub struct SettledSlice {
 /// Proof of path, summed up over the arms of a variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProofSummary {
-    /// The variant.
     pub variant: String,
     /// Rounds in which one of its arms was brought up; the baseline has two arms in each.
     pub arms: usize,
@@ -1031,45 +1012,15 @@ pub struct Publication {
     pub notes: Vec<String>,
 }
 
-/// One claim of a proof.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
-    pub topic: Topic,
-    pub claim: String,
-    pub expected: String,
-    pub seen: String,
-    pub holds: bool,
-}
-
-/// What a claim is about: those that sum the others up, in the order in which they are named first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Topic {
-    SniProxy,
-    /// That a client without an identity of the mesh is refused.
-    Identity,
-    /// Whose address connections to an external service come from.
-    EgressAddress,
-    /// That traffic went past every sidecar.
-    Bypass,
-    /// Whose TLS it is.
-    EndToEnd,
-    /// Ways through sidecars.
-    Crossings,
-    /// Writes that were acknowledged.
-    Acknowledged,
-    /// Rows that were written.
-    Written,
-    Spans,
-    Other,
-}
-
 /// What the machine or the run was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
-    /// What the machine, its programs and the lab said of themselves, as label and value.
-    Told(String, String),
+    /// What the machine and the lab said of themselves, as label and value.
+    Labelled(String, String),
+    /// A program or a jar that toll drives, with its version and where it is from.
+    Artifact(Artifact, String),
+    /// What serves the airline's database.
     Database(DatabaseServer),
     Profile(String),
     /// What the built-in services are written in.
@@ -1098,10 +1049,6 @@ pub enum DatabaseServer {
     /// mongo-java-server, in the place of MongoDB.
     StandIn {
         version: String,
-    },
-    /// As the lab names it.
-    Named {
-        name: String,
     },
 }
 

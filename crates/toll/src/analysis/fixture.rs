@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use toll_lab::{
     BuiltIn, Claim, Component, ComponentSample, DataPlane, Deployment, Direction, Egress,
     HostSample, MemorySample, Mtls, Planted, Postgres, Program, Proof, Reading, Role, Runtime,
-    Sample, Service, SidecarProxy, Traversal,
+    Sample, Service, SidecarProxy, Topic, Traversal,
 };
 use toll_load::{Histogram, LoadReport, PhaseReport, Steps};
 
@@ -38,7 +38,6 @@ const SENT_IN_ROUND: u64 = (DONE + GUARD) * 2 * 2 * CYCLES as u64;
 pub struct Stood<'a> {
     /// From 1.
     pub round: usize,
-    /// Which arm.
     pub arm: &'a Arm,
     /// Which of the plan's sizes.
     pub size: usize,
@@ -127,11 +126,7 @@ pub fn customer_360() -> RunRecord {
         host: HostFacts {
             facts: facts.map(|(label, value)| (label.into(), value.into())).into(),
             cores: Some(2),
-            lacks: vec![],
-            isolation: None,
-            cluster: None,
-            realtime: false,
-            changes: vec![],
+            ..HostFacts::default()
         },
         capacities: vec![capacity("bare", 1900.0), capacity("sidecar", 970.0)],
         plan,
@@ -437,7 +432,8 @@ fn spread(middle_us: f64, count: u64) -> Histogram {
 
 fn proof(meshed: bool) -> Proof {
     let requests = SENT_IN_ROUND;
-    let claim = |claim: &str, expected: String| Claim {
+    let claim = |topic, claim: &str, expected: String| Claim {
+        topic,
         claim: claim.into(),
         seen: expected.clone(),
         expected,
@@ -464,16 +460,21 @@ fn proof(meshed: bool) -> Proof {
     Proof {
         spans: None,
         claims: vec![
-            claim("ingress gateway: every request was counted", requests.to_string()),
-            claim("customer: every request arrived", requests.to_string()),
-            claim("person: every request arrived", requests.to_string()),
-            claim("postgres: every request led to one statement", requests.to_string()),
-            claim(crossing, (crossed * requests).to_string()),
+            claim(Topic::Other, "ingress gateway: every request was counted", requests.to_string()),
+            claim(Topic::Other, "customer: every request arrived", requests.to_string()),
+            claim(Topic::Other, "person: every request arrived", requests.to_string()),
             claim(
+                Topic::Other,
+                "postgres: every request led to one statement",
+                requests.to_string(),
+            ),
+            claim(Topic::Crossings, crossing, (crossed * requests).to_string()),
+            claim(
+                Topic::Acknowledged,
                 "postgres: every acknowledged write is there, and nothing that was not sent",
                 "0 rows".into(),
             ),
-            claim("postgres: no row was written twice", "0 rows".into()),
+            claim(Topic::Doubled, "postgres: no row was written twice", "0 rows".into()),
         ],
         left_out: vec![],
         traversals: if meshed { ways() } else { vec![] },
@@ -551,14 +552,14 @@ fn settled(of: &Stood<'_>) -> SettleRecord {
     SettleRecord { slices: (1..=count).map(slice).collect(), stable: !unstable, rest_s: 0.0 }
 }
 
-/// Changes every arm; told with the number of its round.
+/// Changes every arm; `change` gets the number of its round.
 pub fn each_arm(run: &mut RunRecord, mut change: impl FnMut(usize, &mut ArmRecord)) {
     for round in &mut run.rounds {
         round.arms.iter_mut().for_each(|of| change(round.number, of));
     }
 }
 
-/// Changes every slice; told with the number of its round and its arm.
+/// Changes every slice; `change` gets the number of its round and its arm.
 pub fn each_slice(run: &mut RunRecord, mut change: impl FnMut(usize, &Arm, &mut SliceRecord)) {
     each_arm(run, |round, of| {
         let ArmRecord { arm, slices, .. } = of;

@@ -57,10 +57,10 @@ fn points(lives: &[&ArmRecord], pod: &str) -> Vec<Point> {
     for (life, of) in lives.iter().enumerate() {
         let mut collected = None;
         for slice in &of.slices {
-            let told: Vec<jvm::Told<'_>> = jvm::told_by(&slice.samples, pod).collect();
-            let (Some(first), Some(last)) = (told.first(), told.last()) else { continue };
+            let scrapes: Vec<jvm::Scrape<'_>> = jvm::scrapes_of(&slice.samples, pod).collect();
+            let (Some(first), Some(last)) = (scrapes.first(), scrapes.last()) else { continue };
             let under_load_ns = |at_ns: u64| so_far_ns + at_ns.saturating_sub(first.at_ns);
-            for sample in &told {
+            for sample in &scrapes {
                 let Some(count) = sample.old_collections() else { continue };
                 let rose = collected.replace(count).is_some_and(|before| count > before);
                 let left = sample.heap_live_mib().filter(|_| rose);

@@ -23,7 +23,7 @@ pub fn rows(arms: &[Arms<'_>], cores: Option<usize>) -> Vec<JvmRow> {
     pods(slices.flat_map(|slice| &slice.record.samples)).iter().map(row).collect()
 }
 
-/// Pods that told of a JVM.
+/// Pods that report a JVM.
 pub fn pods<'a>(samples: impl Iterator<Item = &'a Sample>) -> Vec<String> {
     let mut pods: Vec<String> = Vec::new();
     for metrics in samples.flat_map(|sample| &sample.metrics) {
@@ -43,11 +43,11 @@ fn uses(arms: &[Arms<'_>], pod: &str, cores: Option<usize>) -> Vec<JvmUse> {
         cpu_load: measured(tallies, against, |t| cpu_load(t, pod, cores)),
         cpu_per_request_us: measured(tallies, against, |t| cpu_per_request_us(t, pod)),
         heap_used_mib: measured(tallies, against, |t| heap_used_mib(t, pod)),
-        heap_live_mib: measured(tallies, against, |t| told(t, pod).last()?.heap_live_mib()),
+        heap_live_mib: measured(tallies, against, |t| scrapes(t, pod).last()?.heap_live_mib()),
         gc_share: measured(tallies, against, |t| share_of_time(t, pod, GC_TIME)),
         jit_share: measured(tallies, against, |t| share_of_time(t, pod, JIT_TIME)),
         threads: measured(tallies, against, |t| {
-            mean(t, pod, |told| told.sum("jvm_threads_current"))
+            mean(t, pod, |scrape| scrape.sum("jvm_threads_current"))
         }),
     };
     let first = of(&arms[0], None);
@@ -67,18 +67,18 @@ pub fn cpu_load(tally: &Tally<'_>, pod: &str, cores: Option<usize>) -> Option<f6
 /// CPU time of the pod per completed request by its cgroup, microseconds; `None` for one of a service with so many
 /// that they are one owner.
 pub fn cpu_per_request_us(tally: &Tally<'_>, pod: &str) -> Option<f64> {
-    let is_there = told(tally, pod).next().is_some() && memory::has_pod(tally, pod);
+    let is_there = scrapes(tally, pod).next().is_some() && memory::has_pod(tally, pod);
     let cpu = || effects::cpu_per_request(tally, |owner| owner.is_in(pod));
     is_there.then(cpu).flatten()
 }
 
 /// Mean of the heap in use, MiB.
 pub fn heap_used_mib(tally: &Tally<'_>, pod: &str) -> Option<f64> {
-    mean(tally, pod, |told| told.sum("jvm_memory_used_bytes{area=\"heap\"")).map(|b| b / MIB)
+    mean(tally, pod, |scrape| scrape.sum("jvm_memory_used_bytes{area=\"heap\"")).map(|b| b / MIB)
 }
 
-fn mean(tally: &Tally<'_>, pod: &str, level: impl Fn(&Told<'_>) -> Option<f64>) -> Option<f64> {
-    let levels: Vec<f64> = told(tally, pod).filter_map(|told| level(&told)).collect();
+fn mean(tally: &Tally<'_>, pod: &str, level: impl Fn(&Scrape<'_>) -> Option<f64>) -> Option<f64> {
+    let levels: Vec<f64> = scrapes(tally, pod).filter_map(|scrape| level(&scrape)).collect();
     (!levels.is_empty()).then(|| levels.iter().sum::<f64>() / levels.len() as f64)
 }
 
@@ -86,8 +86,9 @@ fn mean(tally: &Tally<'_>, pod: &str, level: impl Fn(&Told<'_>) -> Option<f64>) 
 fn share_of_time(tally: &Tally<'_>, pod: &str, counter: &str) -> Option<f64> {
     let (mut grown, mut seconds) = (0.0, 0.0);
     for slice in &tally.slices {
-        let mut told = told_in(slice, pod);
-        let Some((first, last)) = told.next().and_then(|first| Some((first, told.last()?))) else {
+        let mut scrapes = scrapes_in(slice, pod);
+        let Some((first, last)) = scrapes.next().and_then(|first| Some((first, scrapes.last()?)))
+        else {
             continue;
         };
         let (before, after) = (first.sum(counter)?, last.sum(counter)?);
@@ -99,32 +100,32 @@ fn share_of_time(tally: &Tally<'_>, pod: &str, counter: &str) -> Option<f64> {
     (seconds > 0.0).then(|| grown / seconds)
 }
 
-/// What the JVM of a pod told at one instant.
-pub struct Told<'a> {
+/// What the JVM of a pod reported at one instant.
+pub struct Scrape<'a> {
     /// When it was asked, on the samples' clock.
     pub at_ns: u64,
     series: &'a BTreeMap<String, f64>,
 }
 
-/// What a pod's endpoint told, slice after slice; times without an answer are left out.
-fn told<'a>(tally: &'a Tally<'_>, pod: &'a str) -> impl Iterator<Item = Told<'a>> {
-    tally.slices.iter().flat_map(move |slice| told_in(slice, pod))
+/// What a pod's endpoint answered, slice after slice; times without an answer are left out.
+fn scrapes<'a>(tally: &'a Tally<'_>, pod: &'a str) -> impl Iterator<Item = Scrape<'a>> {
+    tally.slices.iter().flat_map(move |slice| scrapes_in(slice, pod))
 }
 
-fn told_in<'a>(slice: &'a Slice<'_>, pod: &'a str) -> impl Iterator<Item = Told<'a>> {
-    told_by(&slice.record.samples, pod)
+fn scrapes_in<'a>(slice: &'a Slice<'_>, pod: &'a str) -> impl Iterator<Item = Scrape<'a>> {
+    scrapes_of(&slice.record.samples, pod)
 }
 
-/// What a pod's endpoint told, in order.
-pub fn told_by<'a>(samples: &'a [Sample], pod: &'a str) -> impl Iterator<Item = Told<'a>> {
+/// What a pod's endpoint answered, in order.
+pub fn scrapes_of<'a>(samples: &'a [Sample], pod: &'a str) -> impl Iterator<Item = Scrape<'a>> {
     let of_pod = samples.iter().flat_map(|s| &s.metrics).filter(move |m| m.pod == pod);
     of_pod.filter_map(|metrics| match &metrics.series {
-        Reading::Value(series) => Some(Told { at_ns: metrics.at_ns, series }),
+        Reading::Value(series) => Some(Scrape { at_ns: metrics.at_ns, series }),
         Reading::Missing(_) => None,
     })
 }
 
-impl Told<'_> {
+impl Scrape<'_> {
     /// Heap in use after the last collection of each pool, MiB. A pool of old objects that was never collected
     /// stands at zero: then it is not known.
     pub fn heap_live_mib(&self) -> Option<f64> {

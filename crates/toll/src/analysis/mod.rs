@@ -9,13 +9,13 @@ pub mod capacity;
 mod caveats;
 pub mod counts;
 mod curve;
+mod database;
 mod effects;
 mod estimates;
 pub mod excuse;
 pub mod findings;
 #[cfg(test)]
 pub mod fixture;
-pub mod from_lab;
 mod heap;
 pub mod hey;
 mod jvm;
@@ -51,7 +51,7 @@ use findings::{Effect, Estimate, Findings, LoadFindings, View};
 use tally::Tally;
 
 /// Version of `report.json`.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// Level of every interval.
 const LEVEL: toll_stats::Level = toll_stats::Level::P95;

@@ -134,10 +134,10 @@ pub fn boundaries(instants_ns: &[u64], apart_ns: u64) -> Vec<usize> {
         return vec![];
     };
     let mut places = vec![0];
-    for (place, at_ns) in instants_ns.iter().enumerate() {
+    for (at, at_ns) in instants_ns.iter().enumerate() {
         let before_ns = instants_ns[*places.last().expect("it begins with the first")];
         if at_ns.saturating_sub(before_ns) >= apart_ns {
-            places.push(place);
+            places.push(at);
         }
     }
     match places.len() {
@@ -149,16 +149,16 @@ pub fn boundaries(instants_ns: &[u64], apart_ns: u64) -> Vec<usize> {
 
 /// The groups' own minima and maxima; a sum of means is the mean of the sum.
 fn column_sums(groups: &[ResourceRow], total: &ResourceRow) -> ResourceRow {
-    let sums = |place: usize, of: fn(&ResourceUse) -> Option<Spread>| -> Option<Spread> {
-        let mean: Estimate = of(&total.uses[place])?.mean;
-        let columns = || groups.iter().filter_map(|row| of(&row.uses[place]));
+    let sums = |at: usize, of: fn(&ResourceUse) -> Option<Spread>| -> Option<Spread> {
+        let mean: Estimate = of(&total.uses[at])?.mean;
+        let columns = || groups.iter().filter_map(|row| of(&row.uses[at]));
         let sum = |end: fn(Spread) -> f64| columns().map(end).sum();
         Some(Spread { min: sum(|s| s.min), max: sum(|s| s.max), mean })
     };
-    let uses = total.uses.iter().enumerate().map(|(place, of)| ResourceUse {
+    let uses = total.uses.iter().enumerate().map(|(at, of)| ResourceUse {
         variant: of.variant.clone(),
-        cpu_millicores: sums(place, |of| of.cpu_millicores),
-        memory_mib: sums(place, |of| of.memory_mib),
+        cpu_millicores: sums(at, |of| of.cpu_millicores),
+        memory_mib: sums(at, |of| of.memory_mib),
     });
     ResourceRow { group: ResourceGroup::ColumnSums, uses: uses.collect() }
 }

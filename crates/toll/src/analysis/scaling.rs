@@ -6,7 +6,7 @@
 //! (`toll_stats::regression`). Scatter is taken for the same at all sizes; where it grows with the size, an interval
 //! is too wide at the small ones and too narrow at the large ones.
 //!
-//! How good the plane is at what it has not seen is tried and told: fitted without the largest size, it predicts it.
+//! How good the plane is at what it has not seen is tried and reported: fitted without the largest size, it predicts it.
 
 mod sweep;
 #[cfg(test)]

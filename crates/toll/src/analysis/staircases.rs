@@ -214,7 +214,6 @@ fn application_cpu(tally: &Tally<'_>) -> Option<f64> {
 enum Climber<'a> {
     /// All arms of a variant: of the baseline both.
     Variant(&'a str),
-    /// One arm.
     Arm(&'a Arm),
 }
 

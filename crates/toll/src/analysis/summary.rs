@@ -8,6 +8,7 @@ use toll_load::LoadReport;
 
 use super::accounts::{ByOwner, CpuAccount};
 use super::counts::seconds;
+use super::database::{database, is_database};
 use super::effects::{self, Versus};
 use super::excuse::{CycleKey, Disturbance, Excused};
 use super::findings::*;
@@ -15,8 +16,8 @@ use super::memory;
 use super::tally::{self, Arms, Tally};
 use super::verdicts::{Judged, with_verdicts};
 use super::{
-    Counted, attribution, from_lab, hey, jvm, k6, kubectl_top, latency, merged, pods, reference,
-    regime, resources, staircases, traversals, vegeta,
+    Counted, attribution, hey, jvm, k6, kubectl_top, latency, merged, pods, reference, regime,
+    resources, staircases, traversals, vegeta,
 };
 use crate::plan::{Plan, PlannedLoad, PlannedReference, SliceOf, VariantState};
 use crate::store::{ArmRecord, CapacityRecord, RoundRecord, RunRecord, SliceRecord};
@@ -326,8 +327,7 @@ pub fn proofs(run: &RunRecord) -> Vec<ProofSummary> {
             variant: name.into(),
             arms: arms.len(),
             proven: arms.iter().filter(|of| is_proven(of)).count(),
-            claims: last
-                .map_or_else(Vec::new, |proof| proof.claims.iter().map(from_lab::claim).collect()),
+            claims: last.map_or_else(Vec::new, |proof| proof.claims.clone()),
             spans: spans_of_loads(&run.plan, &arms),
         }
     })
@@ -444,10 +444,22 @@ fn work(plan: &Plan) -> Option<Fact> {
     (!burned.is_empty()).then_some(Fact::WorkNs(burned))
 }
 
+/// The artifacts; the server of the airline's database under that name.
+fn programs(run: &RunRecord) -> Vec<Fact> {
+    let server = database(run);
+    let is_server = |artifact| server.as_ref().is_some_and(|server| is_database(server, artifact));
+    let others = run.host.artifacts.iter().filter(|(artifact, _)| !is_server(*artifact));
+    let others = others.map(|(artifact, version)| Fact::Artifact(*artifact, version.clone()));
+    others.chain(server.clone().map(Fact::Database)).collect()
+}
+
 /// What the machine and the run were.
 pub fn facts(run: &RunRecord) -> Vec<Fact> {
     let plan = &run.plan;
-    let mut facts = from_lab::facts(run);
+    let host = run.host.facts.iter();
+    let mut facts: Vec<Fact> =
+        host.map(|(label, value)| Fact::Labelled(label.clone(), value.clone())).collect();
+    facts.extend(programs(run));
     facts.push(Fact::Profile(plan.profile.clone()));
     facts.extend(plan.runtime.clone().map(Fact::Runtime));
     facts.extend(work(plan));

@@ -26,7 +26,6 @@ pub type Arms<'t> = (&'t str, Vec<&'t Tally<'t>>);
 pub struct Tally<'a> {
     /// From 1.
     pub round: usize,
-    /// Which arm.
     pub arm: &'a Arm,
     /// Name of the load.
     pub load: &'a str,
@@ -51,7 +50,6 @@ pub struct Stay {
     pub requests: u64,
 }
 
-/// A slice.
 pub struct Slice<'a> {
     /// As stored.
     pub record: &'a SliceRecord,

@@ -59,15 +59,7 @@ fn run_by_cycle(release: Release, show: impl Fn(&Arm, usize, usize) -> Shown) ->
         name: "made-up".into(),
         rounds: rounds(&plan, ROUNDS, arm, slice),
         plan,
-        host: HostFacts {
-            facts: vec![],
-            cores: Some(2),
-            lacks: vec![],
-            isolation: None,
-            cluster: None,
-            realtime: false,
-            changes: vec![],
-        },
+        host: HostFacts { cores: Some(2), ..HostFacts::default() },
         capacities: vec![],
     }
 }

@@ -24,18 +24,12 @@ pub const SHARE_OF_EQUAL: f64 = 0.6;
 pub enum Unfit {
     /// Nothing can be planted in it.
     #[error("{study} has no built-in service on the native runtime to plant effects in")]
-    NoService {
-        /// The study.
-        study: String,
-    },
+    NoService { study: String },
     /// It has no load at an equal rate.
     #[error(
         "{study} has no open load, and equal arms are held against each other at an equal rate"
     )]
-    NoLoad {
-        /// The study.
-        study: String,
-    },
+    NoLoad { study: String },
 }
 
 impl Unfit {

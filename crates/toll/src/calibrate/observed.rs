@@ -57,7 +57,6 @@ impl Arm {
     }
 }
 
-/// One slice.
 #[derive(Debug, Clone)]
 pub struct Slice {
     /// Position among all slices of the round.

@@ -24,7 +24,7 @@ const LATE_ONE_IN: u32 = 80;
 const LATE_BY: Duration = Duration::from_millis(20);
 /// Memory that is planted.
 const BALLAST_BYTES: u64 = 10 << 20;
-/// Reports that power is told of, where there are more rounds than one has.
+/// Reports for which power is given, where there are more rounds than one has.
 const REPORTS: usize = 60;
 /// The arm that the others are held against.
 pub const BASELINE: &str = "base";
@@ -74,7 +74,6 @@ pub struct Truth {
 /// A metric of a planted effect, as planted and as found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Found {
-    /// The variant.
     pub variant: String,
     /// One line for people.
     pub describes: String,

@@ -1,4 +1,4 @@
-//! What the figures of a calibration are told in: shares and changes, each with its interval.
+//! The words for the figures of a calibration: shares and changes, each with its interval.
 
 use serde::{Deserialize, Serialize};
 use toll_stats::{Effect, Estimate, Level};

@@ -60,9 +60,9 @@ impl FoundArtifacts {
         }
     }
 
-    /// Each with what the report calls it.
-    pub fn labelled(&self) -> Vec<(&'static str, Found)> {
-        self.found.iter().map(|(artifact, found)| (artifact.label(), found.clone())).collect()
+    /// Each as it was found.
+    pub fn found(&self) -> &BTreeMap<Artifact, Found> {
+        &self.found
     }
 
     /// Where each is.

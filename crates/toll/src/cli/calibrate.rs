@@ -84,7 +84,7 @@ fn begun(ready: &Ready, plan: Plan, dir: &Path) -> Result<(Store, Plan), CliErro
     let lab: &Lab = &ready.lab;
     let plan = run::fitted(plan, lab);
     run::check(&plan, lab)?;
-    let facts = run::host_facts(lab, false, &ready.artifacts.labelled(), &plan)?;
+    let facts = run::host_facts(lab, false, ready.artifacts.found(), &plan)?;
     let store = Store::create(dir, &ready.wish.text, &plan, &facts)?;
     Ok((store, plan))
 }

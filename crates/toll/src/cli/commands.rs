@@ -100,7 +100,7 @@ fn begun(
     plan.warnings[as_written..].iter().for_each(|warning| say(&format!("warning: {warning}")));
     run::check(&plan, &lab)?;
     let dir = arguments.out.clone().unwrap_or_else(|| default_dir(&plan.study));
-    let mut facts = run::host_facts(&lab, arguments.realtime, &artifacts.labelled(), &plan)?;
+    let mut facts = run::host_facts(&lab, arguments.realtime, artifacts.found(), &plan)?;
     facts.cluster = (choice.on == OnChoice::Kubernetes).then(|| choice.cluster());
     let store = Store::create(&dir, &wish.text, &plan, &facts)?;
     Ok((store, plan, lab))
@@ -191,7 +191,7 @@ fn resumed(
         }
     };
     run::check(&plan, &lab)?;
-    host.resume_on(&run::host_facts(&lab, host.realtime, &artifacts.labelled(), &plan)?);
+    host.resume_on(&run::host_facts(&lab, host.realtime, artifacts.found(), &plan)?);
     host.changes.iter().for_each(|change| say(&format!("warning: {change}")));
     store.write_host(&host)?;
     if let Some(rounds) = rounds {
@@ -451,6 +451,7 @@ impl Wish {
             seed: choice.seed.unwrap_or_else(seed_from_clock),
             unavailable: vec![],
             in_cluster: choice.on == OnChoice::Kubernetes,
+            lacks_mongodb: !toll_service::SPEAKS_MONGODB,
             ztunnel: ztunnel(&study, &choice.variants)?,
         };
         Ok(Self { text, study, warnings, choices })

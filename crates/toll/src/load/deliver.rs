@@ -124,7 +124,7 @@ impl<'a> Outputs<'a> {
         !self.rows.is_empty()
     }
 
-    /// Writes rows. What a file refuses is told at the end: the load goes on.
+    /// Writes rows. A write that fails is reported at the end: the load goes on.
     pub fn take(&mut self, samples: &[Sample]) {
         for OpenRows { path, writer } in &mut self.rows {
             let written = writer.rows(samples);

@@ -67,11 +67,11 @@ impl<'a> Live<'a> {
         match &mut self.face {
             Face::Bar(bar) => {
                 bar.set_position((share.unwrap_or(0.0) * BAR as f64) as u64);
-                bar.set_message(told(event));
+                bar.set_message(in_words(event));
             }
             Face::Lines { say, next_s } if elapsed_s >= next_s => {
                 *next_s += LINE_EVERY_S;
-                say(&format!("{} {}", name(*phase), told(event)));
+                say(&format!("{} {}", name(*phase), in_words(event)));
             }
             Face::Lines { .. } | Face::Nothing => {}
         }
@@ -97,7 +97,7 @@ fn name(phase: Phase) -> &'static str {
 }
 
 /// `0:05 left  12,345/s  p50 402 us  p99 1.20 ms  3 errors`.
-fn told(event: &LoadEvent) -> String {
+fn in_words(event: &LoadEvent) -> String {
     let LoadEvent::Progress { elapsed_s, share, throughput_per_s, p50_us, p99_us, errors, .. } =
         event
     else {
@@ -145,10 +145,10 @@ mod tests {
 
     #[test]
     fn progress_tells_the_time_left_the_rate_the_latency_and_errors() {
-        let with_errors = told(&progress(5.0, Some(0.5), 3));
+        let with_errors = in_words(&progress(5.0, Some(0.5), 3));
         assert_eq!(with_errors, "0:05 left   12,345/s  p50 402 us   p99 1.20 ms  3 errors");
-        assert!(told(&progress(5.0, None, 0)).starts_with("0:05 so far"));
-        assert!(told(&progress(0.0, Some(0.0), 0)).starts_with("0:00 so far"));
+        assert!(in_words(&progress(5.0, None, 0)).starts_with("0:05 so far"));
+        assert!(in_words(&progress(0.0, Some(0.0), 0)).starts_with("0:00 so far"));
     }
 
     #[test]

@@ -44,14 +44,14 @@ pub fn merged(
     Ok(Merged { plan, report, notes: apart(&reports).into_iter().collect() })
 }
 
-/// Told when the parts ran one after the other: their sum is then a load that never was.
+/// Says when the parts ran one after the other: their sum is then a load that was never sent.
 fn apart(reports: &[LoadReport]) -> Option<String> {
     let begins = || reports.iter().map(|report| report.measure_begin_unix_ns);
     let apart_ns = begins().max()?.abs_diff(begins().min()?);
-    let told = figures::time(apart_ns as f64 / 1e3);
+    let apart = figures::time(apart_ns as f64 / 1e3);
     (apart_ns > TOGETHER_NS).then(|| {
         format!(
-            "the parts did not run at the same time: their measured phases began up to {told} apart; \
+            "the parts did not run at the same time: their measured phases began up to {apart} apart; \
              give all of them one --start-at, and check that the machines' clocks agree"
         )
     })
@@ -80,8 +80,8 @@ fn whole(files: &[PathBuf], parts: &[Written]) -> Result<LoadPlan, LoadFault> {
     indexes.sort_unstable();
     let of = parts[0].plan.part.of;
     if indexes != (0..of).map(|index| (index, of)).collect::<Vec<_>>() {
-        let told = indexes.iter().map(|(index, of)| format!("{}/{of}", index + 1));
-        return Err(LoadFault::WrongParts { seen: told.collect::<Vec<_>>().join(", ") });
+        let parts = indexes.iter().map(|(index, of)| format!("{}/{of}", index + 1));
+        return Err(LoadFault::WrongParts { seen: parts.collect::<Vec<_>>().join(", ") });
     }
     Ok(plan)
 }

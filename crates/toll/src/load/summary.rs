@@ -75,8 +75,9 @@ impl Page {
             ("connections", Some(connections(finished)), None),
             ("generator", Some(generator(finished)), None),
         ];
-        let told = facts.into_iter().filter_map(|(label, fact, style)| Some((label, fact?, style)));
-        told.flat_map(|(label, fact, style)| self.fact(label, &fact, style)).collect()
+        let facts =
+            facts.into_iter().filter_map(|(label, fact, style)| Some((label, fact?, style)));
+        facts.flat_map(|(label, fact, style)| self.fact(label, &fact, style)).collect()
     }
 
     fn fact(&self, label: &str, fact: &str, style: Option<Style>) -> Vec<String> {
@@ -119,9 +120,9 @@ impl Page {
         let titles = QUANTILES.map(|(title, _)| title).into_iter().chain(["max", "mean"]);
         let titles: String = titles.map(|title| format!("{title:>COLUMN$}")).collect();
         let head = self.paint(Style::new().dim(), &format!("{:label_width$}{titles}", ""));
-        let told = rows.iter().filter(|(label, times)| tells(label, times));
-        let told = told.map(|(label, times)| self.row(&format!("{label:label_width$}"), times));
-        [head].into_iter().chain(told).collect()
+        let rows = rows.iter().filter(|(label, times)| tells(label, times));
+        let rows = rows.map(|(label, times)| self.row(&format!("{label:label_width$}"), times));
+        [head].into_iter().chain(rows).collect()
     }
 
     fn row(&self, label: &str, times: &Histogram) -> String {
@@ -234,11 +235,11 @@ fn statuses(
     done: u64,
     name: impl Fn(u16) -> String,
 ) -> Option<String> {
-    let told = counts.iter().map(|(code, count)| {
+    let counted = counts.iter().map(|(code, count)| {
         let share = figures::share(share(*count as f64, done as f64));
         format!("{}: {} ({share})", name(*code), figures::count(*count)).replace(' ', "\u{a0}")
     });
-    (!counts.is_empty()).then(|| told.collect::<Vec<_>>().join(", "))
+    (!counts.is_empty()).then(|| counted.collect::<Vec<_>>().join(", "))
 }
 
 fn errors_told(measure: &PhaseReport) -> String {
@@ -263,9 +264,10 @@ fn late(measure: &PhaseReport) -> Option<String> {
         (measure.waited_for_connection, "waited for a connection"),
         (measure.unsent, "never sent"),
     ];
-    let told = pieces.iter().filter(|(count, _)| *count > 0);
-    let told: Vec<_> = told.map(|(n, what)| format!("{} {what}", figures::count(*n))).collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let counted = pieces.iter().filter(|(count, _)| *count > 0);
+    let counted: Vec<_> =
+        counted.map(|(n, what)| format!("{} {what}", figures::count(*n))).collect();
+    (!counted.is_empty()).then(|| counted.join(", "))
 }
 
 fn clients(finished: Finished<'_>) -> Option<String> {
@@ -284,11 +286,11 @@ fn clients(finished: Finished<'_>) -> Option<String> {
 }
 
 fn traffic(measure: &PhaseReport) -> String {
-    let told = |bytes: u64| {
+    let in_units = |bytes: u64| {
         let rate = figures::bytes(per_second(measure, bytes as f64));
         format!("{rate}/s ({})", figures::bytes(bytes as f64))
     };
-    format!("read {}, written {}", told(measure.bytes_in), told(measure.bytes_out))
+    format!("read {}, written {}", in_units(measure.bytes_in), in_units(measure.bytes_out))
 }
 
 fn connections(finished: Finished<'_>) -> String {

@@ -41,7 +41,7 @@ const HTTP_HELP: &str = "a target is a line `METHOD URL`, then lines `name: valu
 const JSON_HELP: &str = "a target is one line {\"method\": …, \"url\": …, \"header\": {\"name\": [\"value\"]}, \
                          \"body\": BASE64, \"weight\": 3}";
 
-/// All targets of the text. Its form is told by its first sign.
+/// All targets of the text. Its first character tells its form.
 ///
 /// # Errors
 /// When a line is of neither form, or a body's file cannot be read.

@@ -23,7 +23,6 @@ pub struct PlannedSlice {
     pub back: bool,
     /// Position among all slices of the round and size, from 0.
     pub place: usize,
-    /// Which arm.
     pub arm: Arm,
     /// Name of the load.
     pub load: String,

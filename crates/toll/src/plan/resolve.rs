@@ -44,6 +44,8 @@ pub struct Choices {
     pub unavailable: Vec<(String, String)>,
     /// Whether it will run in a cluster.
     pub in_cluster: bool,
+    /// This binary was built without the feature `mongodb`.
+    pub lacks_mongodb: bool,
     /// The ztunnel that was found, if one was.
     pub ztunnel: Option<PathBuf>,
 }
@@ -66,7 +68,6 @@ pub enum PlanError {
     #[error("nothing to compare: only the baseline `{baseline}` would run")]
     #[diagnostic(help("{}use --aa to hold the baseline against itself", joined(skipped)))]
     OnlyBaseline {
-        /// The baseline.
         baseline: String,
         /// Why the others do not run.
         skipped: Vec<String>,
@@ -75,7 +76,6 @@ pub enum PlanError {
     #[error("the baseline `{baseline}` cannot run: {reason}")]
     #[diagnostic(help("give what it needs, or name another baseline in the study"))]
     BaselineSkipped {
-        /// The baseline.
         baseline: String,
         /// Why.
         reason: String,
@@ -88,22 +88,22 @@ pub enum PlanError {
     #[error("the study has no external database to choose a server for")]
     #[diagnostic(help("leave --database out, or try it with `toll run egress-gateway`"))]
     NoExternalDatabase,
+    /// The study's database needs a feature that this binary was built without.
+    #[error("{database} is a MongoDB, and this toll was built without MongoDB's driver")]
+    #[diagnostic(help(
+        "build it with `cargo build --release --locked` (the feature `mongodb` is on by default), or use --database postgres"
+    ))]
+    NoMongoDb { database: String },
     /// A JVM cannot keep a fault's times exactly.
     #[error("{service} stalls, and a service on the spring runtime cannot")]
     #[diagnostic(help("give it `runtime: native`, or take its `stall` out of the study"))]
-    StallOnSpring {
-        /// The service.
-        service: String,
-    },
+    StallOnSpring { service: String },
     /// Nowhere in the application an agent for JVMs could go.
     #[error("`{variant}` has an agent for JVMs, and no service runs on one")]
     #[diagnostic(help(
         "use --runtime spring, or make a service's program `{{built_in: {{runtime: spring}}}}`, a `petclinic` or a `command`"
     ))]
-    NoJvm {
-        /// The variant.
-        variant: String,
-    },
+    NoJvm { variant: String },
 }
 
 fn meant(nearest: Option<&str>) -> String {
@@ -112,6 +112,14 @@ fn meant(nearest: Option<&str>) -> String {
 
 fn joined(reasons: &[String]) -> String {
     reasons.iter().map(|reason| format!("{reason}; ")).collect()
+}
+
+fn is_mongodb(service: &Service) -> bool {
+    let server = match service.program {
+        Program::AirlineDatabase(airline) => Some(airline.server),
+        _ => None,
+    };
+    server == Some(DatabaseServer::MongoDb)
 }
 
 /// The plan of a study. `study_warnings` are what reading the study file warned of.
@@ -130,6 +138,9 @@ pub fn resolve(
     let compilers = compilers(choices.profile);
     let chosen = Chosen { runtime: choices.runtime, database: choices.database, compilers };
     let services = application::services(&study, chosen);
+    if let Some(database) = services.iter().find(|of| choices.lacks_mongodb && is_mongodb(of)) {
+        return Err(PlanError::NoMongoDb { database: database.name.clone() });
+    }
     let runtime = runtime_in_words(&services);
     if choices.runtime.is_some() && runtime.is_none() {
         return Err(PlanError::NoRuntime);

@@ -1032,6 +1032,18 @@ fn the_command_line_has_the_last_word_on_an_external_database() {
 }
 
 #[test]
+fn a_study_that_needs_mongodb_is_refused_where_its_driver_was_left_out() {
+    let lacking = Choices { lacks_mongodb: true, ..choices() };
+    insta::assert_snapshot!(refusal(&egress_gateway(), &lacking), @r"
+    airline-db is a MongoDB, and this toll was built without MongoDB's driver
+    build it with `cargo build --release --locked` (the feature `mongodb` is on by default), or use --database postgres
+    ");
+    let postgres = Choices { database: Some(DatabaseServer::Postgres), ..lacking.clone() };
+    plan(&egress_gateway(), &postgres);
+    plan(&customer_360(), &lacking);
+}
+
+#[test]
 fn a_staircase_is_a_closed_load_for_each_number_of_connections() {
     let plan = plan(&egress_gateway(), &choices());
     let steps = [1, 5, 10, 20, 30, 40, 50, 60];

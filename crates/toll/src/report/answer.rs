@@ -1,35 +1,34 @@
-//! The answer to a study's question in one sentence, first of all that a report says.
+//! The answer to a study's question in one sentence, which every report begins with.
 //! Decides nothing: the verdicts are the analysis's.
 
 use crate::analysis::findings::{Effect, Estimate, Findings, LoadFindings, Metric, Verdict, View};
 
 use super::figures::ends;
 use super::figures::{Quantity, Scale, change, figure};
-use super::sections::sweep::{listed, several};
 use super::values::value_of;
 use super::wording::{
-    apart, change_in_words, change_range, difference_scale, interval, measured_scale, metric_title,
-    more, outside_zero, plain_share, primary, range,
+    apart, change_in_words, change_range, difference_scale, interval, listed, measured_scale,
+    metric_title, more, outside_zero, plain_share, primary, range, several,
 };
 
-/// Variants beyond this many are told by the least and the most among them.
+/// Variants beyond this many are summed up by the least and the most among them.
 const MOST_NAMED: usize = 2;
 
 /// One sentence.
 pub(super) fn answer(findings: &Findings) -> String {
     let Some(load) = primary(findings) else {
-        return "Nothing can be told: no load has a slice that counts.".into();
+        return "No result: no load has a slice that counts.".into();
     };
     let baseline = &findings.baseline;
     if load.variants.iter().all(|v| v.variant != *baseline) {
         let load = &load.name;
         return format!(
-            "Nothing can be told: the baseline {baseline} has no slice that counts under {load}."
+            "No result: the baseline {baseline} has no slice that counts under {load}."
         );
     }
     let compared = compared(findings, load);
     match compared.as_slice() {
-        [] => format!("Nothing was compared: only the baseline {baseline} can be told of."),
+        [] => format!("Nothing was compared: only the baseline {baseline} has results."),
         few if few.len() <= MOST_NAMED => of_few(findings, load, few),
         many => of_many(findings, load, many),
     }
@@ -42,7 +41,7 @@ pub(super) fn compared<'a>(findings: &'a Findings, load: &LoadFindings) -> Vec<&
 }
 
 /// `at 540 requests/s`: costs at low rates differ from those at high ones, so the rate always stands by.
-pub(super) fn place(findings: &Findings, load: &LoadFindings) -> String {
+pub(super) fn at_load(findings: &Findings, load: &LoadFindings) -> String {
     let of_baseline = load.variants.iter().find(|v| v.variant == findings.baseline);
     let rate = of_baseline.and_then(|v| value_of(v, Metric::Throughput));
     let pods = load.cell.as_ref().and_then(|cell| cell.replicas.as_ref());
@@ -73,21 +72,21 @@ pub(super) fn effect<'a>(load: &'a LoadFindings, variant: &str, of: Metric) -> O
 fn of_few(findings: &Findings, load: &LoadFindings, variants: &[&str]) -> String {
     let said: Vec<String> =
         variants.iter().map(|variant| of_variant(findings, load, variant)).collect();
-    format!("{}, {}.", said.join("; "), place(findings, load))
+    format!("{}, {}.", said.join("; "), at_load(findings, load))
 }
 
 fn of_variant(findings: &Findings, load: &LoadFindings, variant: &str) -> String {
     let leading = leading(findings, load);
-    // A sentence has room for two: CPU, and what comes first besides.
+    // A sentence has two at most: CPU, and what comes first besides.
     let cpu = leading.iter().position(|m| **m == Metric::CpuPerRequest);
     let other = leading.iter().position(|m| **m != Metric::CpuPerRequest);
-    let mut told: Vec<usize> = cpu.into_iter().chain(other).collect();
-    told.sort_unstable();
+    let mut shown: Vec<usize> = cpu.into_iter().chain(other).collect();
+    shown.sort_unstable();
     let effects: Vec<&Effect> =
-        told.into_iter().filter_map(|i| effect(load, variant, *leading[i])).collect();
+        shown.into_iter().filter_map(|i| effect(load, variant, *leading[i])).collect();
     let phrases: Vec<_> = effects.iter().map(|e| phrase(load, e)).collect();
     if phrases.is_empty() {
-        return format!("nothing can be told of {variant}");
+        return format!("{variant} has no results");
     }
     format!("{variant} {}{}", join(&phrases), aside(&effects))
 }
@@ -125,7 +124,7 @@ fn phrase(load: &LoadFindings, effect: &Effect) -> (&'static str, String) {
     }
 }
 
-/// Whether an effect is told, by its verdict or else by its interval.
+/// Whether an effect is clear, by its verdict or else by its interval.
 enum Clear {
     Yes,
     No,
@@ -144,7 +143,7 @@ fn is_clear(effect: &Effect) -> Clear {
     }
 }
 
-/// `between −0.2 and +0.5 ms`: what is known where no more can be told.
+/// `between −0.2 and +0.5 ms`: what is known where the verdict is that toll cannot tell.
 fn between(scale: Scale, of: Estimate) -> String {
     match ends(of) {
         Some((low, high)) => {
@@ -226,18 +225,18 @@ fn aside(effects: &[&Effect]) -> String {
 
 /// `Against bypass, CPU per request changes from −26 % ±2 (none) to +10 % ±2 (gateway-sni), at 200 requests/s.`
 fn of_many(findings: &Findings, load: &LoadFindings, variants: &[&str]) -> String {
-    let place = place(findings, load);
+    let at_load = at_load(findings, load);
     let metric = leading(findings, load).first().map_or(Metric::CpuPerRequest, |m| **m);
     let mut effects: Vec<&Effect> =
         variants.iter().filter_map(|variant| effect(load, variant, metric)).collect();
     effects.retain(|e| e.ratio.value.is_finite());
     effects.sort_by(|a, b| a.ratio.value.total_cmp(&b.ratio.value));
     let (Some(least), Some(most)) = (effects.first(), effects.last()) else {
-        return format!("Nothing can be told of {} {place}.", metric_title(metric));
+        return format!("No result for {} {at_load}.", metric_title(metric));
     };
     let said = |e: &Effect| format!("{} ({})", change_in_words(e.ratio), e.variant);
     format!(
-        "Against {}, {} changes from {} to {}, {place}.",
+        "Against {}, {} changes from {} to {}, {at_load}.",
         findings.baseline,
         metric_title(metric),
         said(least),

@@ -7,9 +7,9 @@ use crate::analysis::scaling::QUANTITIES;
 use super::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use super::figures::ends;
 use super::figures::{Scale, verbatim};
-use super::sections::sweep::{listed, off, quantity, several, shown_off};
+use super::subjects::scaling::{off, quantity, shown_off};
 use super::terminal;
-use super::wording::interval;
+use super::wording::{interval, listed, several};
 
 /// Stands behind a figure that nothing measured speaks for.
 const MARK: &str = " *";
@@ -93,7 +93,7 @@ fn figure(quantity: ScaledQuantity, scale: Scale, value: f64) -> String {
     if quantity.is_added() { scale.signed(value) } else { scale.plain(value) }
 }
 
-/// Whether the added latency is told from none; of memory and CPU nobody doubts that there are some.
+/// Whether the added latency is clearly not zero; memory and CPU never are.
 fn verdict(prediction: &Prediction) -> Cell {
     match ends(prediction.predicted) {
         _ if !prediction.quantity.is_added() => Cell::default(),

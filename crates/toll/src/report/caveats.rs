@@ -3,10 +3,11 @@
 use toll_lab::ServiceSpans;
 
 use crate::analysis::findings::{
-    Caveat, CaveatKind, DatabaseServer, Growth, InvalidArm, LaggingArm, LeftOut, LoadNames, Regime,
+    Caveat, CaveatKind, DatabaseServer, Growth, InvalidArm, LaggingArm, LoadNames, Regime,
     RegimePair, TwoFigures, VariantRounds,
 };
 
+use super::left_out::left_out;
 use super::owners;
 
 /// Examples that a sentence gives.
@@ -47,7 +48,7 @@ pub(super) fn sentence(caveat: &Caveat, run: &str) -> String {
             "{slices} of {all} slices do not count: {}",
             most_frequent(reasons.iter().map(|(why, slices)| (why.to_string(), *slices)))
         ),
-        Caveat::Told { text, .. } => text.clone(),
+        Caveat::Text { text, .. } => text.clone(),
         Caveat::UnequalRates { loads } => format!(
             "the variants did not complete the same rate, so this is not an equal-rate comparison; lower the rate: {}",
             examples(
@@ -132,7 +133,7 @@ pub(super) fn sentence(caveat: &Caveat, run: &str) -> String {
                 None => "",
                 Some(Growth::Grows) => "; the baseline's grows, too",
                 Some(Growth::DoesNot) => "; the baseline's does not",
-                Some(Growth::Unknown) => "; of the baseline's nothing can be told",
+                Some(Growth::Unknown) => "; whether the baseline's does is not known",
             }
         ),
         Caveat::LeftOut { variants, what } => {
@@ -159,7 +160,7 @@ pub(super) fn sentence(caveat: &Caveat, run: &str) -> String {
             )
         ),
         Caveat::UnknownHeaps { pods } => format!(
-            "what collections leave in the heap of {} is not known: the old generation was never collected, so of a leak nothing can be told",
+            "what collections leave in the heap of {} is not known: the old generation was never collected, so a leak cannot be ruled out",
             pods.join(", ")
         ),
         Caveat::RoundedUp { load, variant, pods, counted_millicores, shown_millicores } => format!(
@@ -231,16 +232,6 @@ fn load_names(names: &[LoadNames]) -> String {
     names.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-fn left_out(what: &LeftOut) -> &str {
-    match what {
-        LeftOut::MissingSpans => "why spans are missing",
-        LeftOut::NoCrossing => {
-            "that no request crossed a sidecar, a claim that needs a service that reports its requests"
-        }
-        LeftOut::Other(text) => text,
-    }
-}
-
 /// `1.00 % of 3600 from vets`.
 fn dropped(ServiceSpans { service, expected, arrived }: &ServiceSpans) -> String {
     let share = 1.0 - *arrived as f64 / *expected as f64;
@@ -255,6 +246,5 @@ pub(super) fn database(server: &DatabaseServer) -> String {
         DatabaseServer::StandIn { version } => {
             format!("mongo-java-server {version}, a stand-in for MongoDB")
         }
-        DatabaseServer::Named { name } => name.clone(),
     }
 }

@@ -104,7 +104,6 @@ pub fn line(class: &'static str, x: [f64; 2], y: [f64; 2]) -> Mark {
     Mark::new(class, Shape::Line { x, y })
 }
 
-/// An interval upright.
 pub fn upright(x: f64, y: [f64; 2]) -> Mark {
     line("interval", [x, x], y)
 }

@@ -6,7 +6,7 @@ use crate::analysis::findings::{
     View,
 };
 
-use super::answer::{answer, compared, effect, leading, place};
+use super::answer::{answer, at_load, compared, effect, leading};
 use super::caveats;
 use super::charts;
 use super::document::{Cell, Tone};
@@ -15,9 +15,11 @@ use super::figures::ends;
 use super::figures::{Quantity, Scale, change, clock, cores, half_width, rounded, signed};
 use super::sections::payers;
 use super::sections::record::{machine_line, rounds_in_words};
-use super::sections::spans;
-use super::sections::staircase::{self, Stairs};
-use super::sections::sweep::{self, Sweep};
+use super::sections::staircase::published_answer;
+use super::subjects::scaling::growths;
+use super::subjects::spans;
+use super::subjects::staircase::Stairs;
+use super::subjects::sweep::Sweep;
 use super::values::value_of;
 use super::wording::{
     apart, change_in_words, change_range, difference_scale, measured_scale, outside_zero, primary,
@@ -26,7 +28,7 @@ use super::wording::{
 
 /// Variants whose cost stands in one line.
 const MOST_COSTED: usize = 2;
-/// Requests per second that costs are told for: whoever has others multiplies.
+/// The rate at which costs are given; for another rate multiply.
 const PER_SECOND: &str = "1,000";
 
 /// All of it.
@@ -99,7 +101,7 @@ fn pictures(findings: &Findings) -> [Option<Chart>; 2] {
 /// The table.
 pub(super) struct Sheet {
     /// `at 540 requests/s`.
-    pub(super) place: String,
+    pub(super) at_load: String,
     pub(super) columns: Vec<Head>,
     /// The baseline where the study has it.
     pub(super) rows: Vec<Row>,
@@ -114,7 +116,7 @@ pub(super) struct Sheet {
 pub(super) struct Head {
     /// `CPU per request`.
     pub(super) title: &'static str,
-    /// `CPU`: where there is no room.
+    /// `CPU`: for narrow columns.
     pub(super) brief: &'static str,
     pub(super) unit: &'static str,
     pub(super) is_capacity: bool,
@@ -186,7 +188,7 @@ fn sheet(findings: &Findings) -> Option<Sheet> {
     let rows: Vec<Row> = findings.variants.iter().map(row).collect();
     let steps = steps(findings, load, leading_one, &rows);
     let throughput = rows.iter().map(|row| throughput(findings, &row.name)).collect();
-    Some(Sheet { place: place(findings, load), columns, rows, steps, throughput })
+    Some(Sheet { at_load: at_load(findings, load), columns, rows, steps, throughput })
 }
 
 fn head(load: &LoadFindings, metric: Metric) -> Head {
@@ -353,8 +355,8 @@ pub(super) fn with_half(change: &Change) -> String {
 fn who_pays(findings: &Findings) -> Vec<(String, String)> {
     let Some(load) = primary(findings) else { return vec![] };
     let is_one = compared(findings, load).len() == 1;
-    let told = costed(findings, load);
-    let of = told.iter().filter_map(|name| load.attribution.iter().find(|a| a.variant == *name));
+    let costed = costed(findings, load);
+    let of = costed.iter().filter_map(|name| load.attribution.iter().find(|a| a.variant == *name));
     let said = |a: &Attribution| {
         let of_whom = if is_one { String::new() } else { format!(" for {}", a.variant) };
         (format!("who pays{of_whom}"), payers::sentence(a))
@@ -362,7 +364,7 @@ fn who_pays(findings: &Findings) -> Vec<(String, String)> {
     of.map(said).collect()
 }
 
-/// Variants that a line has room for; of many the one that costs most.
+/// The variants whose cost is shown: all if they are few, else the one that costs most.
 fn costed<'a>(findings: &'a Findings, load: &LoadFindings) -> Vec<&'a str> {
     let all = compared(findings, load);
     if all.len() <= MOST_COSTED {
@@ -382,9 +384,9 @@ pub(super) fn cost_title() -> String {
 /// `+0.76 cores (0.75 to 0.78), +31 MiB`: what the data plane and all else cost at a round rate, by variant.
 fn cost(findings: &Findings) -> Option<String> {
     let load = primary(findings)?;
-    let told = costed(findings, load);
+    let costed = costed(findings, load);
     let is_one = compared(findings, load).len() == 1;
-    let said: Vec<String> = told
+    let said: Vec<String> = costed
         .iter()
         .filter_map(|name| {
             let said = cost_of(load, name)?;
@@ -434,8 +436,8 @@ fn badges(findings: &Findings) -> Vec<Cell> {
 
 fn further(findings: &Findings) -> Vec<String> {
     let mut lines = spans::prices(findings);
-    lines.extend(Sweep::of(findings).iter().flat_map(sweep::growths));
-    let published = staircase::published_answer(&Stairs::all(findings));
+    lines.extend(Sweep::of(findings).iter().flat_map(growths));
+    let published = published_answer(&Stairs::all(findings));
     lines.extend((!published.is_empty()).then(|| format!("published {published}")));
     lines
 }

@@ -4,9 +4,10 @@
 
 use crate::analysis::findings::Findings;
 
+use super::composition::Document;
 use super::document::{Cell, Column, Group, Kind, Piece, Section, Table, Tone, figures, words};
 use super::first::{self, Sheet, with_half};
-use super::sections::{Detail, Document};
+use super::sections::Detail;
 
 /// The report as GitHub-flavoured Markdown.
 pub fn markdown(findings: &Findings) -> String {
@@ -30,7 +31,7 @@ pub fn markdown(findings: &Findings) -> String {
 /// A row a variant, a column a metric.
 fn sheet_table(sheet: &Sheet) -> Table {
     let heads = sheet.columns.iter().map(|head| figures(format!("{}, {}", head.title, head.unit)));
-    let columns = std::iter::once(words(&sheet.place)).chain(heads).collect();
+    let columns = std::iter::once(words(&sheet.at_load)).chain(heads).collect();
     let row = |row: &first::Row| {
         let figure = |cell: &Option<first::Figure>| match cell {
             Some(of) => match &of.change {

@@ -1,13 +1,15 @@
 //! Turns findings into what a person reads or a program takes: terminal text, one HTML file, Markdown, JSON.
 //! Reads [`Findings`] only; computes no statistic. Numbers are rounded and facts worded here and nowhere else.
 //!
-//! `sections` puts one document together, of the values in `document` and `drawing`; `terminal`, `html` and `markdown`
-//! draw it. A new view is a file in `sections` and its lines in `sections/mod.rs`.
+//! `composition` puts one document together, of the values in `document` and `drawing`; `terminal`, `html` and
+//! `markdown` draw it. A new view is a file in `sections` and its lines in `sections/mod.rs`; what a section, a chart
+//! and the first screen share is in `subjects`.
 
 mod answer;
 mod capacity;
 mod caveats;
 mod charts;
+mod composition;
 mod document;
 mod drawing;
 mod figures;
@@ -15,11 +17,13 @@ mod first;
 mod html;
 #[cfg(test)]
 mod in_a_browser;
+mod left_out;
 mod loads;
 mod markdown;
 mod owners;
 mod parts;
 mod sections;
+mod subjects;
 mod terminal;
 #[cfg(test)]
 mod tests;

@@ -3,9 +3,10 @@
 
 use crate::analysis::findings::Findings;
 
+use super::composition::Document;
 use super::document::{Cell, Column, Kind, Piece, Section, Table, Tone, figures, words};
 use super::first::{Change, Head, Row, Screen, Sheet, with_half};
-use super::sections::{Detail, Document};
+use super::sections::Detail;
 
 const GAP: usize = 2;
 const INDENT: usize = 2;
@@ -249,7 +250,7 @@ impl Page {
             .collect()
     }
 
-    /// `text` in a column of `width`. Padded outside the colour, which takes no room.
+    /// `text` in a column of `width`. Padded outside the colour, which has no width.
     fn placed(&self, text: &str, tone: Tone, kind: Kind, width: usize) -> String {
         let pad = " ".repeat(width.saturating_sub(length(text)));
         let toned = self.toned(text, tone);
@@ -359,7 +360,7 @@ fn of_two(sheet: &Sheet) -> Table {
     Table::new(columns, rows)
 }
 
-/// A row a variant: the first metric against the baseline and the step before, then what of the rest there is room for.
+/// A row a variant: the first metric against the baseline and the step before, then as many others as fit.
 fn of_many(sheet: &Sheet) -> Table {
     let baseline = sheet.rows.iter().find(|row| row.is_baseline);
     let vs = format!("vs\u{a0}{}", baseline.map_or("baseline", |row| row.name.as_str()));

@@ -9,7 +9,8 @@ mod sentences;
 mod staircase;
 mod sweep;
 
-use super::sections::{Detail, Document};
+use super::composition::Document;
+use super::sections::Detail;
 use super::*;
 use crate::analysis::findings::{
     Caveat, CaveatKind, Effect, Estimate, Extent, Metric, Verdict, View,
@@ -368,7 +369,7 @@ fn one_round() -> Findings {
     findings
 }
 
-/// Nothing can be told of the median.
+/// The median is unclear.
 fn unclear() -> Findings {
     let mut findings = mesher();
     let effect = headline_effect(&mut findings, Metric::LatencyP50);
@@ -421,7 +422,7 @@ fn first_screen_fits_40_lines_at_80_columns() {
 #[test]
 fn many_caveats_take_three_lines_and_the_rest_is_counted() {
     let mut findings = mesher();
-    let caveat = |i| Caveat::Told {
+    let caveat = |i| Caveat::Text {
         kind: CaveatKind::Readings,
         text: format!("reading {i} of the memory of a pod is missing"),
     };
@@ -513,7 +514,7 @@ fn colour_marks_changes_only_and_only_on_demand() {
     assert!(!terminal(&mesher(), RUN_DIR, 80, false).contains('\u{1b}'));
     let coloured = terminal(&mesher(), RUN_DIR, 80, true);
     assert!(coloured.contains("\u{1b}[31m+51 % +-3\u{1b}[0m"), "{coloured}");
-    assert!(coloured.contains("\u{1b}[90m+34 % +-39\u{1b}[0m"), "grey for what cannot be told");
+    assert!(coloured.contains("\u{1b}[90m+34 % +-39\u{1b}[0m"), "grey for what is unclear");
 }
 
 #[test]
@@ -534,8 +535,7 @@ fn colour_does_not_move_a_column() {
 fn a_baseline_without_a_slice_that_counts_leaves_nothing_to_tell() {
     let mut findings = mesher();
     findings.loads[0].variants.remove(0);
-    let said =
-        "Nothing can be told: the baseline original has no slice that counts under same-rate.";
+    let said = "No result: the baseline original has no slice that counts under same-rate.";
     assert_eq!(answer_of(&findings), said);
 }
 

@@ -157,3 +157,22 @@ pub(super) fn tone(effect: &Effect) -> Tone {
 pub(super) fn more(rounds: u32) -> String {
     if rounds == 1 { "1 more round".into() } else { format!("{rounds} more rounds") }
 }
+
+/// `1 pod`, `90 pods`.
+pub(super) fn several(count: usize, what: &str) -> String {
+    format!("{count}\u{a0}{what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `sidecar, ambient and bare`.
+pub(super) fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// `95 %`.
+pub(super) fn level(estimate: Estimate) -> String {
+    format!("{:.0}\u{a0}%", estimate.level * 100.0)
+}

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
-use toll_lab::{Claim, Component, Deployment, FakeCall, FakeLab, FakeLoadScript, Lab, Proof, Role};
+use toll_lab::{
+    Claim, Component, Deployment, FakeCall, FakeLab, FakeLoadScript, Lab, Proof, Role, Topic,
+};
 use toll_load::{
     Histogram, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, PhaseReport, Stop, TargetReport,
 };
@@ -50,15 +52,7 @@ impl Flow {
     /// An empty directory and the plan.
     pub fn planned(plan: Plan) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let host = HostFacts {
-            facts: vec![],
-            cores: Some(2),
-            lacks: vec![],
-            isolation: None,
-            cluster: None,
-            realtime: false,
-            changes: vec![],
-        };
+        let host = HostFacts { cores: Some(2), ..HostFacts::default() };
         let store = Store::create(&dir.path().join("run"), "", &plan, &host).unwrap();
         Self { plan, store, _dir: dir }
     }
@@ -131,6 +125,7 @@ pub fn lab_with_claims(
 /// A claim about a path, true or not.
 pub fn claim(holds: bool) -> Claim {
     Claim {
+        topic: Topic::Other,
         claim: "no proxy runs".into(),
         expected: "0 proxies".into(),
         seen: if holds { "0 proxies" } else { "1 proxy" }.into(),

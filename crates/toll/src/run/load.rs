@@ -145,12 +145,12 @@ fn with_help(message: String, help: Option<String>) -> String {
 /// A request that timed out or failed is not acknowledged, whatever became of it.
 pub fn traffic(load: &PlannedLoad, report: &LoadReport) -> Traffic {
     let mut traffic = Traffic { requests: report.sent_in_all_phases, ..Traffic::default() };
-    for ((_, request), told) in load.kinds().into_iter().zip(&report.targets) {
+    for ((_, request), target) in load.kinds().into_iter().zip(&report.targets) {
         let asked = Asked {
             method: request.method.clone(),
             path: request.path.clone(),
-            requests: told.sent,
-            acknowledged: told.succeeded,
+            requests: target.sent,
+            acknowledged: target.succeeded,
             spans: load.spans.clone(),
         };
         if request.writes() {

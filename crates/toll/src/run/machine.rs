@@ -1,11 +1,12 @@
 //! What the machine is.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::thread::available_parallelism;
 
 use ring::digest::{SHA256, digest};
-use toll_lab::artifacts::Found;
+use toll_lab::artifacts::{Artifact, Found};
 use toll_lab::{Lab, LabError};
 
 use crate::plan::Plan;
@@ -16,7 +17,7 @@ pub fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
 
-/// The machine, the artifacts by their labels, the lab, and how it starts the plan's programs, for the report's
+/// The machine, the artifacts, the lab, and how it starts the plan's programs, for the report's
 /// manifest (METHOD.md rule 11).
 ///
 /// # Errors
@@ -24,7 +25,7 @@ pub fn cores() -> usize {
 pub fn host_facts(
     lab: &Lab,
     realtime: bool,
-    artifacts: &[(&str, Found)],
+    artifacts: &BTreeMap<Artifact, Found>,
     plan: &Plan,
 ) -> Result<HostFacts, LabError> {
     let mut facts = vec![fact("toll", format!("{} ({})", env!("CARGO_PKG_VERSION"), own_hash()))];
@@ -32,7 +33,6 @@ pub fn host_facts(
         facts.extend(this_machine());
     }
     facts.push(fact("started", started()));
-    facts.extend(artifacts.iter().map(|(label, found)| artifact_fact(label, found)));
     facts.extend(lab.facts());
     for (_, deployment) in plan.ready() {
         // Most hold for several variants.
@@ -40,15 +40,13 @@ pub fn host_facts(
         let new = more.into_iter().filter(|fact| !facts.contains(fact)).collect::<Vec<_>>();
         facts.extend(new);
     }
-    let (lacks, isolation) = (lab.lacks(), lab.isolation());
-    let cores = lab.cores().unwrap_or_else(cores);
-    let cluster = None;
     Ok(HostFacts {
         facts,
-        cores: Some(cores),
-        lacks,
-        isolation,
-        cluster,
+        artifacts: artifacts.iter().map(|(artifact, found)| (*artifact, version(found))).collect(),
+        cores: Some(lab.cores().unwrap_or_else(cores)),
+        lacks: lab.lacks(),
+        isolation: lab.isolation(),
+        cluster: None,
         realtime,
         changes: vec![],
     })
@@ -69,9 +67,8 @@ fn fact(label: &str, value: impl Into<String>) -> (String, String) {
     (label.into(), value.into())
 }
 
-fn artifact_fact(label: &str, found: &Found) -> (String, String) {
-    let Found { version, sha256, source, .. } = found;
-    fact(label, format!("{version} (sha256 {}, {source})", &sha256[..sha256.len().min(12)]))
+fn version(Found { version, sha256, source, .. }: &Found) -> String {
+    format!("{version} (sha256 {}, {source})", &sha256[..sha256.len().min(12)])
 }
 
 fn own_hash() -> String {

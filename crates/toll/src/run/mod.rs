@@ -50,7 +50,6 @@ pub enum RunError {
     /// The plan has several pods of a service or several nodes, and all pods share the machine's network.
     #[error("{variant} has {what}, and with loopback isolation all pods share one address")]
     NetworksNeeded {
-        /// The variant.
         variant: String,
         /// What it has several of.
         what: String,
@@ -68,7 +67,6 @@ pub enum RunError {
     /// What a variant carries could not be measured.
     #[error("cannot measure what {variant} carries: {reason}")]
     Capacity {
-        /// The variant.
         variant: String,
         /// What happened.
         reason: String,
@@ -312,7 +310,7 @@ fn pods_of(plan: &Plan, variant: &str) -> usize {
     plan.largest(variant).map_or(0, |largest| largest.pods().len() + plan.load_pods)
 }
 
-/// Whether the lab has room for the plan; to be asked before anything is stored.
+/// Whether the lab can hold the plan; to be asked before anything is stored.
 ///
 /// # Errors
 /// [`RunError::NetworksNeeded`].

@@ -44,7 +44,7 @@ fn measure(session: &mut Session<'_>, round: &RoundDir, number: usize) -> Result
     Ok(())
 }
 
-/// The arms that stand side by side: all of them, unless the lab has room for one.
+/// The arms that stand side by side: all of them, or one where the lab can hold no more.
 fn groups(plan: &Plan) -> Vec<Vec<Arm>> {
     if plan.side_by_side {
         vec![plan.arms.clone()]
@@ -67,13 +67,13 @@ fn standing(
     let mut arms = Vec::new();
     let measured =
         bring_up(session, round, size, group, &mut arms).and_then(|()| measure(session, &mut arms));
-    // A full disk must not keep an environment up: what cannot be told is done all the same.
-    let told = session.stage(Stage::TakeDown, None);
+    // A full disk must not keep an environment up: it is taken down even if the event cannot be stored.
+    let noted = session.stage(Stage::TakeDown, None);
     let down = arms.into_iter().map(Stand::down).fold(Ok(()), Result::and);
-    // What ended the round is told first.
+    // What ended the round comes first.
     measured?;
     down?;
-    Ok(told?)
+    Ok(noted?)
 }
 
 fn bring_up(

@@ -4,7 +4,7 @@
 //! A virtual machine compiles while it serves: what it costs in its first seconds says nothing of what it costs
 //! later (Georges, Buytaert and Eeckhout, "Statistically rigorous Java performance evaluation", OOPSLA 2007).
 //! Some never come to rest (Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017): that is
-//! recorded and told, but not waited for.
+//! recorded and reported, but not waited for.
 
 use std::time::{Duration, Instant};
 

@@ -132,11 +132,11 @@ fn one(
 /// What pods tell of themselves is asked before the counters, and at the end after them: answering it costs the pods,
 /// and that is no request's cost.
 pub(super) fn begin(stand: &mut Stand) -> Sample {
-    let told = stand.environment.sample();
-    if told.metrics.is_empty() {
-        return told;
+    let sample = stand.environment.sample();
+    if sample.metrics.is_empty() {
+        return sample;
     }
-    Sample { metrics: told.metrics, ..stand.environment.sample_in_passing() }
+    Sample { metrics: sample.metrics, ..stand.environment.sample_in_passing() }
 }
 
 pub(super) fn end(stand: &mut Stand, begin: &Sample) -> Sample {

@@ -1,13 +1,14 @@
 //! What a run's directory holds, as read back.
 
 use serde::{Deserialize, Serialize};
+use toll_lab::artifacts::Artifact;
 use toll_lab::{Isolation, Proof, Sample};
 use toll_load::LoadReport;
 
 use crate::plan::{Arm, Plan};
 
 /// Version of `round.json`.
-pub const ROUND_FORMAT: u32 = 2;
+pub const ROUND_FORMAT: u32 = 3;
 
 /// All of a run.
 #[derive(Debug, Clone)]
@@ -32,10 +33,13 @@ impl RunRecord {
 }
 
 /// What the machine and the tools were, as label and value in the order to print.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// Labels and values.
     pub facts: Vec<(String, String)>,
+    /// The programs and jars that toll drives, each with its version and where it is from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<(Artifact, String)>,
     /// Cores that toll and what it starts may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<usize>,
@@ -62,23 +66,34 @@ pub struct ClusterChoice {
 }
 
 impl HostFacts {
+    /// Version and origin of an artifact; none where the run needs none.
+    pub fn artifact(&self, artifact: Artifact) -> Option<&str> {
+        let found = self.artifacts.iter().find(|(of, _)| *of == artifact);
+        found.map(|(_, version)| version.as_str())
+    }
+
+    fn labelled(&self) -> impl Iterator<Item = (&str, &str)> {
+        let facts = self.facts.iter().map(|(label, value)| (label.as_str(), value.as_str()));
+        facts.chain(self.artifacts.iter().map(|(of, version)| (of.label(), version.as_str())))
+    }
+
     /// Notes what differs on the machine on which the run goes on.
     pub fn resume_on(&mut self, now: &Self) {
-        for (label, before) in self.facts.iter().filter(|(label, _)| label != "started") {
+        let mut changes = Vec::new();
+        for (label, before) in self.labelled().filter(|(label, _)| *label != "started") {
             let after =
-                now.facts.iter().find(|(other, _)| other == label).map_or("nothing", |(_, v)| v);
+                now.labelled().find(|(other, _)| *other == label).map_or("nothing", |(_, v)| v);
             if after != before {
-                self.changes
-                    .push(format!("resumed with another {label}: {after}; before {before}"));
+                changes.push(format!("resumed with another {label}: {after}; before {before}"));
             }
         }
+        self.changes.extend(changes);
     }
 }
 
 /// What one variant carries flat out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CapacityRecord {
-    /// The variant.
     pub variant: String,
     /// Completed requests per second of a closed loop, over all its slices.
     pub per_s: f64,
@@ -116,7 +131,6 @@ pub struct RoundFile {
 /// One arm in one round.
 #[derive(Debug, Clone)]
 pub struct ArmRecord {
-    /// Which arm.
     pub arm: Arm,
     /// Which of the plan's sizes, from 0.
     pub size: usize,
@@ -158,7 +172,6 @@ pub enum Invalid {
     /// A claim about the path does not hold.
     #[error("path not proven: {claim}: expected {expected}, saw {seen}")]
     Claim {
-        /// The claim.
         claim: String,
         /// What was expected.
         expected: String,

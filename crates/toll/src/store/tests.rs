@@ -1,31 +1,21 @@
 //! The run's directory: written whole, read back, resumed.
 
+use toll_lab::artifacts::Artifact;
+
 use super::*;
 use crate::plan::FORMAT;
 use crate::plan::fixture::{STUDY, planned};
 
-fn host() -> HostFacts {
-    HostFacts {
-        facts: vec![],
-        cores: None,
-        lacks: vec![],
-        isolation: None,
-        cluster: None,
-        realtime: false,
-        changes: vec![],
-    }
-}
-
 fn created(dir: &Path) -> (Store, Plan) {
     let plan = planned(STUDY);
-    (Store::create(dir, "study: s", &plan, &host()).unwrap(), plan)
+    (Store::create(dir, "study: s", &plan, &HostFacts::default()).unwrap(), plan)
 }
 
 #[test]
 fn a_run_directory_that_holds_something_is_not_written_over() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("mine.txt"), "precious").unwrap();
-    let error = Store::create(dir.path(), "", &planned(STUDY), &host()).unwrap_err();
+    let error = Store::create(dir.path(), "", &planned(STUDY), &HostFacts::default()).unwrap_err();
     assert!(matches!(error, StoreError::Exists { .. }), "{error}");
     assert!(error.help().unwrap().contains("--resume"));
     assert_eq!(fs::read_to_string(dir.path().join("mine.txt")).unwrap(), "precious");
@@ -72,7 +62,7 @@ fn what_is_known_of_an_arm_is_read_back_at_each_size() {
     let leaf = "    server: {port: 9000, calls: [leaf]}\n    leaf: {port: 9001}";
     let study = STUDY.replace("slice: 10s", two_sizes);
     let plan = planned(&study.replace("    server: {port: 9000}", leaf));
-    let store = Store::create(dir.path(), "", &plan, &host()).unwrap();
+    let store = Store::create(dir.path(), "", &plan, &HostFacts::default()).unwrap();
     let round = store.begin_round(1).unwrap();
     for size in 0..2 {
         let invalid = vec![Invalid::Broke(format!("size {size}"))];
@@ -122,13 +112,20 @@ fn what_an_interrupted_round_left_is_gone_when_it_runs_again() {
 fn a_run_that_goes_on_elsewhere_says_what_was_another() {
     let facts = |kernel: &str, started: &str| HostFacts {
         facts: vec![("kernel".into(), kernel.into()), ("started".into(), started.into())],
-        ..host()
+        ..HostFacts::default()
     };
     let mut host = facts("6.1", "at noon");
     host.resume_on(&facts("6.1", "at one"));
     assert_eq!(host.changes, Vec::<String>::new());
     host.resume_on(&facts("6.2", "at two"));
     assert_eq!(host.changes, ["resumed with another kernel: 6.2; before 6.1"]);
+    let with_nginx = |version: &str| HostFacts {
+        artifacts: vec![(Artifact::Nginx, version.into())],
+        ..HostFacts::default()
+    };
+    let mut host = with_nginx("1.22");
+    host.resume_on(&with_nginx("1.26"));
+    assert_eq!(host.changes, ["resumed with another nginx: 1.26; before 1.22"]);
 }
 
 #[test]

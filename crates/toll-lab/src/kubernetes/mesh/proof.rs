@@ -2,7 +2,7 @@
 //! say of it, by what reached the programs, and by what became of probes from outside.
 
 use super::{Counted, Mesh, istio, linkerd};
-use crate::claim::{Claim, Proof};
+use crate::claim::{Claim, Proof, Topic};
 use crate::deployment::{DataPlane, Mtls, Service};
 use crate::evidence::Outsider;
 use crate::evidence::Plaintext;
@@ -134,6 +134,7 @@ fn identity_claim(hop: &Hop<'_>, evidence: &Evidence<'_>) -> Option<Claim> {
         Mesh::IstioAmbient => return None,
     };
     Some(Claim {
+        topic: Topic::Identity,
         claim: format!("{}: the program is told who called", hop.name()),
         expected: caller.to_owned(),
         holds: seen.as_deref() == Some(caller),

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::claim::{Claim, Proof};
+use crate::claim::{Claim, LeftOut, Proof, Topic};
 use crate::deployment::Service;
 use crate::evidence::{Jvm, PathSnapshot};
 use crate::planes::bare;
@@ -35,16 +35,13 @@ pub(crate) fn prove(seen: &Window<'_>, topology: &Topology, jar: &Path) -> Proof
     }
 }
 
-/// What cannot be seen where an agent is.
-const FURTHER_AGENTS: &str = "a further agent that no option names, for instance one in a file of options: the one \
-                              that is measured has loaded what would give it away";
-
 /// That the requests were traced, as [`spans::judge`] has it, and that `jar` is in every JVM.
 fn judge(seen: &Window<'_>, jar: &Path) -> spans::Judged {
     let mut judged = spans::judge(seen);
     let is_expected = |jvm: &Jvm| jvm.named == [jar] && jvm.open == [jar] && jvm.instruments;
     judged.claims.extend(at_both_ends(seen, |snapshot| {
         let claim = |pod: &str, jvms: &[Jvm]| Claim {
+            topic: Topic::Other,
             claim: format!("{pod} pod: the agent is in its JVM"),
             expected: file_name(jar),
             seen: words(jvms),
@@ -52,7 +49,7 @@ fn judge(seen: &Window<'_>, jar: &Path) -> spans::Judged {
         };
         each_pod(seen, snapshot, claim)
     }));
-    judged.left_out.push(FURTHER_AGENTS.to_owned());
+    judged.left_out.push(LeftOut::FurtherAgents);
     judged.left_out.extend(programs_without_jvm(seen));
     judged
 }
@@ -65,6 +62,7 @@ fn judge_none(seen: &Window<'_>) -> spans::Judged {
     let is_free = |jvm: &Jvm| jvm.named.is_empty() && jvm.open.is_empty() && !jvm.instruments;
     let free = at_both_ends(seen, |snapshot| {
         let claim = |pod: &str, jvms: &[Jvm]| Claim {
+            topic: Topic::Other,
             claim: format!("{pod} pod: no Java agent is in its JVM"),
             expected: NONE.to_owned(),
             seen: words(jvms),
@@ -94,7 +92,7 @@ fn each_pod(
 }
 
 /// Programs of the user's own that have nothing that an agent could be in, as far as can be seen.
-fn programs_without_jvm(seen: &Window<'_>) -> Vec<String> {
+fn programs_without_jvm(seen: &Window<'_>) -> Vec<LeftOut> {
     let has_jvm = |pod: &String| {
         let in_snapshot =
             |snapshot: &PathSnapshot| snapshot.jvms.get(pod).is_some_and(|jvms| !jvms.is_empty());
@@ -102,7 +100,7 @@ fn programs_without_jvm(seen: &Window<'_>) -> Vec<String> {
     };
     let pods = seen.deployment.pods().into_iter();
     pods.filter(|(pod, service)| service.program.is_users_own() && !has_jvm(pod))
-        .map(|(pod, _)| format!("an agent in {pod}: it runs no JVM"))
+        .map(|(pod, _)| LeftOut::NoJvm { pod })
         .collect()
 }
 

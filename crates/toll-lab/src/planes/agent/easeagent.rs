@@ -15,7 +15,7 @@ const SPANS_PATH: &str = "/application-tracing-log";
 /// Milliseconds after which spans are sent at the latest; its own choice is 1000.
 pub(super) const BATCH_DELAY: &str = "reporter.tracing.output.messageTimeout";
 
-/// How it is told who it is and where the collector is.
+/// How it gets its name and the address of the collector.
 pub(super) fn manner(service: &str, collector: SocketAddr) -> Manner {
     let text = |(name, value): (&'static str, &str)| (name, value.to_owned());
     Manner {

@@ -1,4 +1,4 @@
-//! How an agent wants to be told things.
+//! How an agent takes its settings.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::error::DataPlaneError;
 /// round are to arrive soon after it.
 pub(super) const BATCH_DELAY_MS: u64 = 200;
 
-/// How an agent wants to be told things.
+/// How an agent takes its settings.
 pub(super) struct Manner {
     /// The system property that names its file.
     pub(super) file_property: &'static str,

@@ -10,7 +10,7 @@ use super::manner::{BATCH_DELAY_MS, Manner};
 /// Milliseconds after which spans are sent at the latest; the agent's own choice is 5000.
 pub(super) const BATCH_DELAY: &str = "otel.bsp.schedule.delay";
 
-/// How it is told who it is and where the collector is.
+/// How it gets its name and the address of the collector.
 pub(super) fn manner(service: &str, collector: SocketAddr) -> Manner {
     Manner {
         file_property: "otel.javaagent.configuration-file",

@@ -5,7 +5,7 @@
 //! requests. Terms: <https://istio.io/latest/docs/ambient/architecture/hbone/>.
 
 use crate::Role;
-use crate::claim::{Claim, Proof};
+use crate::claim::{Claim, LeftOut, Proof, Topic};
 use crate::deployment::{Ambient, Mtls, NodeProxy, Service};
 use crate::evidence::{HboneCounters, Outsider, Plaintext};
 use crate::planes::bare::header_claim;
@@ -74,12 +74,12 @@ impl Mesh<'_> {
     }
 
     /// That HBONE went between pods, or why none had to.
-    fn crossed(&self) -> Result<Claim, String> {
+    fn crossed(&self) -> Result<Claim, LeftOut> {
         let deployment = self.seen.deployment;
         let is_called = |service: &Service| deployment.callers_of(&service.name).next().is_some();
         match deployment.services.iter().any(is_called) {
             true => Ok(wire::hbone_crossed(self.seen)),
-            false => Err("that HBONE crossed a node's wire: no service calls another".to_owned()),
+            false => Err(LeftOut::Hbone),
         }
     }
 
@@ -165,6 +165,7 @@ impl Mesh<'_> {
         [
             at_least_claim(format!("{whose}: connections came over HBONE"), 1, Some(streams)),
             Claim {
+                topic: Topic::Other,
                 claim: format!("{whose}: every peer over HBONE has the identity of a caller"),
                 expected: "at least 1 handshake, 0 of others".to_owned(),
                 seen: format!(

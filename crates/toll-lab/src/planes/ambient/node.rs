@@ -45,7 +45,7 @@ struct Captured<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// Looks up all that the proxy of the node at this place needs.
+    /// Looks up all that the proxy of the node at this index needs.
     ///
     /// # Errors
     /// When the topology lacks a pod that is called, or a gateway is called.

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::Reading;
-use crate::claim::Claim;
+use crate::claim::{Claim, LeftOut, Topic};
 use crate::deployment::{Egress, EgressGateway, Service};
 use crate::evidence::{
     CallCounters, DatabaseSnapshot, EgressCounters, Handshake, Outsider, PathSnapshot, Plaintext,
     ProxyCounters,
 };
-use crate::programs::databases::{Judged, Sources, of_the_server, shares, statements};
+use crate::programs::databases::{Judged, Sources, Whose, of_the_server, shares, statements};
 use crate::programs::least_operation_bytes;
 use crate::proof::bounds::Bounds;
 use crate::proof::claims::{
@@ -28,10 +28,6 @@ use crate::topology::{Capture, Topology};
 
 /// No record of TLS 1.3 is shorter beside what it holds: header, type and tag (RFC 8446, 5.2).
 const LEAST_OF_A_RECORD: u64 = 5 + 1 + 16;
-
-/// What a lab without namespaces cannot prove of a way out of the mesh.
-pub(in crate::planes) const SHARED_ADDRESS: &str = "all pods share the machine's network, so that the address which a \
-    connection comes from does not tell whose it is";
 
 /// Digits of a fingerprint that claims show.
 const SHOWN: usize = 16;
@@ -56,11 +52,7 @@ pub(in crate::planes) fn judge<'a>(
             let ran = statements(seen, &database.name).unwrap_or_default();
             judged.from = shares(seen, &database.name, ran.values().sum());
         }
-        judged.left_out.push(format!(
-            "a count of operations by the proxies on the way to {}: they pass its TLS on unread, so that the \
-             operations that it ran stand for them, given that enough bytes went through each",
-            database.name
-        ));
+        judged.left_out.push(LeftOut::OperationsByProxies { service: database.name.clone() });
     }
     // First what a report shows first.
     judged.claims = [end_to_end, hops, judged.claims, mesh_tls, peers].concat();
@@ -79,7 +71,7 @@ struct Outside<'a> {
 
 impl<'a> Outside<'a> {
     /// That the TLS which the callers speak ends at the service, and why some of it cannot be judged.
-    fn end_to_end(&self) -> (Vec<Claim>, Option<String>) {
+    fn end_to_end(&self) -> (Vec<Claim>, Option<LeftOut>) {
         let mut claims = at_both_ends(self.seen, |snapshot| vec![self.server_claim(snapshot)]);
         match self.clients_claim() {
             Ok(claim) => claims.push(claim),
@@ -130,13 +122,13 @@ impl<'a> Outside<'a> {
     }
 
     /// Where its connections must come from, and whose addresses those are.
-    fn sources(&self) -> (Vec<Ipv4Addr>, &'static str) {
+    fn sources(&self) -> (Vec<Ipv4Addr>, Whose) {
         if self.seen.deployment.data_plane.egress_gateway().is_some() {
             let gateway = self.topology.egress.iter().map(|egress| egress.ip);
-            return (gateway.collect(), "the egress gateway's");
+            return (gateway.collect(), Whose::EgressGateway);
         }
         let own = |caller: &Service| sources_of(Some(&caller.name), self.topology);
-        (self.callers().flat_map(own).collect(), "a caller's own")
+        (self.callers().flat_map(own).collect(), Whose::Caller)
     }
 
     /// The services that call it, in the order of the deployment.
@@ -165,11 +157,11 @@ impl<'a> Outside<'a> {
         };
         let claim = format!("{name}: TLS is end to end: its callers meet its own certificate");
         let expected = issued.map_or("no certificate was issued".to_owned(), |is| shown(is));
-        pods_claim(claim, expected, &pods.map(met).collect::<Vec<_>>())
+        pods_claim(claim, expected, &pods.map(met).collect::<Vec<_>>()).about(Topic::EndToEnd)
     }
 
     /// The same from its side: it saw the certificates of its callers, and of nobody else. Of the lab it may have.
-    fn clients_claim(&self) -> Result<Claim, String> {
+    fn clients_claim(&self) -> Result<Claim, LeftOut> {
         let name = &self.service.name;
         let sessions = self.sessions()?;
         let callers: Vec<&str> = self.asking().map(|caller| caller.name.as_str()).collect();
@@ -186,6 +178,7 @@ impl<'a> Outside<'a> {
         };
         let texts: Vec<String> = named.iter().map(text).collect();
         Ok(Claim {
+            topic: Topic::EndToEnd,
             claim: format!("{name}: TLS is end to end: it saw its callers' own certificates"),
             expected: format!("{}, and nobody's but theirs", callers.join(", ")),
             seen: match (&sessions, texts.as_slice()) {
@@ -198,7 +191,7 @@ impl<'a> Outside<'a> {
     }
 
     /// Sessions by certificate, of all its pods, since they started; none when it was not asked.
-    fn sessions(&self) -> Result<Option<BTreeMap<String, u64>>, String> {
+    fn sessions(&self) -> Result<Option<BTreeMap<String, u64>>, LeftOut> {
         let name = &self.service.name;
         let mut sessions: BTreeMap<String, u64> = BTreeMap::new();
         for pod in self.seen.pods_of(name) {
@@ -206,7 +199,8 @@ impl<'a> Outside<'a> {
             match snapshot.and_then(|snapshot| snapshot.clients.as_ref()) {
                 None => return Ok(None),
                 Some(Reading::Missing(why)) => {
-                    return Err(format!("which certificates {name} saw its callers show: {why}"));
+                    let (service, why) = (name.clone(), why.clone());
+                    return Err(LeftOut::ClientCertificates { service, why });
                 }
                 Some(Reading::Value(clients)) => {
                     for (print, count) in clients {
@@ -228,14 +222,15 @@ impl<'a> Outside<'a> {
     fn passed_by(&self) -> Claim {
         let name = &self.service.name;
         let claim = format!("{name}: its bytes went past every sidecar");
-        self.sidecars_claim(claim, |pod| {
+        let claim = self.sidecars_claim(claim, |pod| {
             let known = self.seen.after.counters.get(pod)?.call(name);
             let unknown = self.passed_through(pod)?;
             Some(Load {
                 connections: known.connections + unknown.connections,
                 bytes: known.sent_bytes + unknown.bytes,
             })
-        })
+        });
+        claim.about(Topic::Bypass)
     }
 
     /// Else what a sidecar counts for the service need not be all of it.
@@ -303,6 +298,7 @@ impl<'a> Outside<'a> {
         let held: Option<u64> = self.seen.pods_of(&caller.name).into_iter().map(held).sum();
         let none = || "none read".to_owned();
         Some(Claim {
+            topic: Topic::Other,
             claim: format!(
                 "{proxies}, outbound: as many connections as {name} had open went through"
             ),
@@ -340,7 +336,7 @@ impl<'a> Outside<'a> {
         };
         let made = to(|c| c.connections).saturating_sub(to(|c| c.failed_connections));
         let claim = format!("SNI proxy: it took every connection of the egress gateway for {name}");
-        at_least_claim(claim, made.max(1), self.seen.after.sni_accepted)
+        at_least_claim(claim, made.max(1), self.seen.after.sni_accepted).about(Topic::SniProxy)
     }
 
     /// The sidecar's cluster demands the gateway's SPIFFE ID: whoever has another fails the handshake.
@@ -360,6 +356,7 @@ impl<'a> Outside<'a> {
             no_certificate + wrong_identity + broken
         });
         Claim {
+            topic: Topic::Other,
             claim: "egress gateway, inbound: every connection showed an identity of the mesh"
                 .to_owned(),
             expected: "at least one handshake, and no connection without one".to_owned(),
@@ -373,6 +370,7 @@ impl<'a> Outside<'a> {
         let outcome = self.outsider.and_then(|outsider| outsider.egress.as_ref());
         let refused = self.seen.total_in(&self.gateway_pods(), |c| c.egress.no_certificate);
         Claim {
+            topic: Topic::Identity,
             claim: "egress gateway: it refuses a client without an identity of the mesh".to_owned(),
             expected: format!("{CLOSED}, counted as one without a certificate"),
             seen: format!("{}, {refused} counted", outcome_text(outcome)),

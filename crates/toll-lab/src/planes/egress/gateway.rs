@@ -104,8 +104,8 @@ impl<'a> Gateway<'a> {
 }
 
 fn all_have_names_of_their_own(calls: &[ExternalCall<'_>]) -> Result<(), DataPlaneError> {
-    for (place, call) in calls.iter().enumerate() {
-        if let Some(other) = calls[..place].iter().find(|other| other.host == call.host) {
+    for (index, call) in calls.iter().enumerate() {
+        if let Some(other) = calls[..index].iter().find(|other| other.host == call.host) {
             let services = [other.callee.to_owned(), call.callee.to_owned()];
             return Err(DataPlaneError::HostShared { host: call.host.to_owned(), services });
         }

@@ -19,7 +19,7 @@ use crate::claim::{Proof, Traffic};
 use crate::envoy::admin::{counters, ready};
 use crate::evidence::{Outsider, PathSnapshot, Plaintext, ProxyCounters, Walk};
 use crate::planes::sidecar::proof::prove as prove_sidecars;
-use crate::proof::window::Window;
+use crate::proof::window::{Spread, Window};
 
 type Counters = BTreeMap<String, ProxyCounters>;
 
@@ -126,6 +126,7 @@ impl Mesh {
             after: &after,
             spans: None,
             issued: None,
+            spread: Spread::InTurn,
         };
         let plaintext = BTreeMap::from([("server".to_owned(), plaintext)]);
         prove_sidecars(&window, &self.topology, &Outsider { plaintext, ..Outsider::default() })

@@ -78,8 +78,15 @@ impl Traced {
 
     fn proof(&self) -> Proof {
         let Self { deployment, traffic, before, after, spans } = self;
-        let window =
-            Window { deployment, traffic, before, after, spans: spans.as_ref(), issued: None };
+        let window = Window {
+            deployment,
+            traffic,
+            before,
+            after,
+            spans: spans.as_ref(),
+            issued: None,
+            spread: Spread::InTurn,
+        };
         let capture = Capture::Transparent(Bypass::Uid(1337));
         let topology = in_pods(deployment, capture);
         match deployment.data_plane {
@@ -200,9 +207,9 @@ fn an_agent_that_no_option_names_fails_the_bare_path() {
 #[test]
 fn beside_an_agent_it_is_said_that_a_further_one_could_hide() {
     let proof = Traced::by_an_agent().proof();
-    assert!(proof.left_out.iter().any(|left| left.starts_with("a further agent")));
+    assert!(proof.left_out.contains(&LeftOut::FurtherAgents));
     let bare = Traced::by_nobody().proof();
-    assert!(!bare.left_out.iter().any(|left| left.starts_with("a further agent")));
+    assert!(!bare.left_out.contains(&LeftOut::FurtherAgents));
 }
 
 #[test]
@@ -279,7 +286,7 @@ fn three_percent_dropped_are_stated_and_hold() {
     assert_eq!(seen.failed(), [""; 0]);
     assert_eq!(seen.seen_by(COUNT), "9702 of 10000 arrived, 3.0 % dropped");
     assert_eq!(seen.seen_by(WHOLE), "952 of 1000");
-    assert!(seen.proof().left_out[0].starts_with("why 298 spans are missing"));
+    assert_eq!(seen.proof().left_out[0], LeftOut::MissingSpans { missing: 298, refused: 0 });
 }
 
 #[test]
@@ -320,7 +327,7 @@ fn without_a_number_of_spans_it_is_claimed_only_that_some_came() {
     let proof = seen.proof();
     assert!(proof.holds());
     assert_eq!((proof.claims[0].claim.as_str(), proof.spans), ("collector: spans came", None));
-    assert!(proof.left_out[0].starts_with("how many spans each request leaves"));
+    assert_eq!(proof.left_out[0], LeftOut::SpanCounts);
     assert_eq!(seen.came(&[]).failed(), ["collector: spans came"]);
 }
 
@@ -401,8 +408,8 @@ fn behind_a_caller_that_leaves_no_spans_only_their_number_is_judged() {
     seen.traffic.asked[0].spans.remove("gateway");
     let proof = seen.proof();
     assert!(proof.holds(), "{}", listing(&proof));
-    let why = "whose children the spans are: vets is called by gateway, which leaves no spans";
-    assert_eq!(proof.left_out[0], why);
+    let (service, caller) = ("vets".into(), "gateway".into());
+    assert_eq!(proof.left_out[0], LeftOut::SpanParents { service, caller });
 }
 
 #[test]
@@ -411,7 +418,7 @@ fn a_program_of_the_users_own_need_not_be_a_jvm() {
         seen.deployment.services[1].program = Program::Command(vec!["./vets".into()]);
         seen.before.jvms.remove("vets");
         seen.after.jvms.remove("vets");
-        let why = "an agent in vets: it runs no JVM".to_owned();
+        let why = LeftOut::NoJvm { pod: "vets".into() };
         let proof = seen.proof();
         assert!(proof.holds(), "{}", listing(&proof));
         assert!(proof.left_out.contains(&why));

@@ -1,9 +1,11 @@
 //! The claims about traffic that leaves the mesh, in all six cases, each of them broken.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::*;
-use crate::claim::{Asked, Direction, Traversal};
+use crate::claim::{Asked, Direction, Topic, Traversal};
 use crate::deployment::{Egress, EgressGateway};
 use crate::fixture::graphs::{airline, in_pods, leaving, on_postgres, ways_out, with_replicas};
 
@@ -116,7 +118,15 @@ impl Flown {
     fn proof(&self) -> Proof {
         let Self { deployment, topology, traffic, before, after, outsider, issued } = self;
         let issued = Some(issued);
-        let window = Window { deployment, traffic, before, after, spans: None, issued };
+        let window = Window {
+            deployment,
+            traffic,
+            before,
+            after,
+            spans: None,
+            issued,
+            spread: Spread::InTurn,
+        };
         match deployment.data_plane {
             DataPlane::Bare => prove_none(&window, topology),
             _ => prove_sidecars(&window, topology, outsider),
@@ -378,8 +388,9 @@ fn a_database_that_does_not_tell_its_clients_is_left_out_and_one_that_was_not_as
     });
     let proof = silent.proof();
     assert_eq!(failed(&proof), [""; 0]);
-    let why = "which certificates airline-db saw its callers show: mongod does not tell";
-    assert!(proof.left_out.iter().any(|left| left == why), "{:?}", proof.left_out);
+    let (service, why) = ("airline-db".into(), "mongod does not tell".into());
+    let left_out = LeftOut::ClientCertificates { service, why };
+    assert!(proof.left_out.contains(&left_out), "{:?}", proof.left_out);
     assert_eq!(Flown::bare().database(|snapshot| snapshot.clients = None).failed(), [SHOWN]);
 }
 
@@ -754,6 +765,20 @@ fn a_database_outside_of_the_mesh_has_no_sidecar_that_could_refuse_plaintext() {
 }
 
 #[test]
+fn claims_that_sum_others_up_say_what_they_are_about() {
+    let topics = |flown: Flown| -> Vec<Topic> {
+        let proof = flown.proof();
+        let topics: BTreeSet<Topic> = proof.claims.iter().map(|claim| claim.topic).collect();
+        topics.into_iter().filter(|topic| *topic != Topic::Other).collect()
+    };
+    let shared = [Topic::EndToEnd, Topic::Crossings, Topic::Acknowledged, Topic::Doubled];
+    let of_the_way = [Topic::SniProxy, Topic::Identity, Topic::EgressAddress];
+    assert_eq!(topics(Flown::bare()), shared);
+    assert_eq!(topics(Flown::case("gateway-sni")), [&of_the_way[..], &shared].concat());
+    assert_eq!(topics(Flown::case("bypass")), [&[Topic::Bypass][..], &shared].concat());
+}
+
+#[test]
 fn pods_of_one_caller_each_try_the_handshake() {
     let mut flown = Flown::of(with_replicas(leaving(airline(), Egress::Sidecar), "flights", 2));
     let met = flown.after.handshakes.remove("flights").unwrap();
@@ -766,7 +791,7 @@ fn where_pods_share_the_machines_network_addresses_are_said_to_tell_nothing() {
     let mut flown = Flown::case("gateway");
     flown.topology.capture = Capture::Explicit;
     let left_out = flown.proof().left_out;
-    assert!(left_out.iter().any(|left| left.contains("does not tell whose")), "{left_out:?}");
+    assert!(left_out.contains(&LeftOut::SharedAddress), "{left_out:?}");
 }
 
 #[test]
@@ -795,6 +820,7 @@ fn a_gateway_at_the_edge_that_sends_again_widens_what_web_may_get() {
         after: &after,
         spans: None,
         issued: None,
+        spread: Spread::InTurn,
     };
     let expected = crate::programs::expected(&seen);
     assert_eq!(expected.arrivals("web"), Bounds { least: 1000, most: 1002 });

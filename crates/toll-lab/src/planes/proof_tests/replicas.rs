@@ -36,8 +36,15 @@ impl Ninety {
     fn proof(&self) -> Proof {
         let Self { deployment, before, after, .. } = self;
         let traffic = Traffic { requests: 90 * 20, ..Traffic::default() };
-        let window =
-            Window { deployment, traffic: &traffic, before, after, spans: None, issued: None };
+        let window = Window {
+            deployment,
+            traffic: &traffic,
+            before,
+            after,
+            spans: None,
+            issued: None,
+            spread: Spread::InTurn,
+        };
         match deployment.data_plane {
             DataPlane::Bare => prove_none(&window, &self.topology),
             _ => prove_sidecars(&window, &self.topology, &plaintext_to(&self.plaintext)),
@@ -170,7 +177,7 @@ fn wires_that_could_not_be_read_are_left_out_where_there_is_no_hbone() {
         seen.after.wire = Reading::Missing("no bridges here".into());
         let proof = seen.proof();
         assert_eq!(failed(&proof), [""; 0]);
-        let left_out = "that no HBONE crossed a node's wire: no bridges here";
-        assert!(proof.left_out.contains(&left_out.to_owned()), "{:?}", proof.left_out);
+        let left_out = LeftOut::NoHbone { why: "no bridges here".into() };
+        assert!(proof.left_out.contains(&left_out), "{:?}", proof.left_out);
     }
 }

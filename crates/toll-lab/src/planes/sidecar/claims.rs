@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::claim::Claim;
+use crate::claim::{Claim, Topic};
 use crate::deployment::{DataPlane, Deployment, Mtls, Service};
 use crate::envoy::istio::{Identities, SIDECAR_SERVER, SIDECAR_SOURCE};
 use crate::evidence::{Plaintext, ProxyCounters, Walk};
@@ -80,7 +80,7 @@ pub(super) fn hop_claims(hop: &Hop<'_>) -> Vec<Claim> {
 fn identity_claim(hop: &Hop<'_>, caller: &str) -> Claim {
     let Identities { expected, seen, hold } = Identities::of_arrival(hop.report, caller);
     let claim = format!("{}: the sidecars know each other by their SPIFFE IDs", hop.name());
-    Claim { claim, expected, seen, holds: hold }
+    Claim { topic: Topic::Other, claim, expected, seen, holds: hold }
 }
 
 /// Says nothing behind a gateway, which puts the same header on answers in all variants.

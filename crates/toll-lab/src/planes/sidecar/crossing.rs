@@ -1,6 +1,6 @@
 //! How often requests crossed sidecars: counted at each way through each of them, and added up.
 
-use crate::claim::{Claim, Direction, Traversal};
+use crate::claim::{Claim, Direction, LeftOut, Topic, Traversal};
 use crate::deployment::{Deployment, Program, Service};
 use crate::evidence::ProxyCounters;
 use crate::programs::databases::Databases;
@@ -58,11 +58,9 @@ pub(super) fn every_request(
     seen: &Window<'_>,
     expected: &Expected<'_>,
     traversals: &[Traversal],
-) -> Result<Claim, String> {
+) -> Result<Claim, LeftOut> {
     if let Some(database) = asked_by_users_own(seen) {
-        return Err(format!(
-            "how many sidecars each request crossed: a program of the user's own asks {database} as often as it likes"
-        ));
+        return Err(LeftOut::Crossings { database: database.to_owned() });
     }
     let mut programs = seen.deployment.services.iter().map(|service| &service.program);
     let claim = match programs.any(Program::calls_by_request) {
@@ -76,7 +74,8 @@ pub(super) fn every_request(
         }
     };
     let counted = traversals.iter().map(|way| way.counted).sum();
-    Ok(count_claim(claim, crossings(seen.deployment, expected), Some(counted)))
+    let claim = count_claim(claim, crossings(seen.deployment, expected), Some(counted));
+    Ok(claim.about(Topic::Crossings))
 }
 
 /// A database that a program of the user's own asks.

@@ -5,11 +5,11 @@
 //! sidecars' connections are mTLS, and that enough bytes went through them.
 
 use super::claims::handshake_claim;
-use crate::claim::Claim;
+use crate::claim::{Claim, LeftOut};
 use crate::deployment::Service;
 use crate::envoy::istio::SIDECAR_SOURCE;
 use crate::programs::databases::{
-    Judged, Sources, known_queries, of_the_server, shares, statements,
+    Judged, Sources, Whose, known_queries, of_the_server, shares, statements,
 };
 use crate::programs::least_operation_bytes;
 use crate::proof::bounds::Bounds;
@@ -23,7 +23,7 @@ pub(super) fn judge<'a>(
     database: &'a Service,
 ) -> Judged<'a> {
     let name = &database.name;
-    let sidecars = Sources { addresses: vec![SIDECAR_SOURCE], whose: "its own sidecar's" };
+    let sidecars = Sources { addresses: vec![SIDECAR_SOURCE], whose: Whose::OwnSidecar };
     let mut way = sidecars.claims(seen, expected, database);
     way.extend(inbound_claims(seen, expected, database));
     for caller in seen.deployment.callers_of(name) {
@@ -35,10 +35,7 @@ pub(super) fn judge<'a>(
         judged.from = shares(seen, name, judged.into.values().sum());
     }
     judged.claims.extend(way);
-    judged.left_out.push(format!(
-        "a count of queries by the sidecars on the way to {name}: they pass bytes on unread, so that the \
-         statements that it ran stand for them, given that its connections are those of its sidecar"
-    ));
+    judged.left_out.push(LeftOut::QueriesBySidecars { database: name.clone() });
     judged
 }
 

@@ -3,10 +3,10 @@
 use super::claims::{handshake_claim, hop_claims, plaintext_claims, server_header, service_claims};
 use super::{crossing, databases};
 use crate::Role;
-use crate::claim::{Claim, Proof};
+use crate::claim::{Claim, LeftOut, Proof};
 use crate::deployment::Service;
 use crate::evidence::Outsider;
-use crate::planes::egress::{self, claims::SHARED_ADDRESS};
+use crate::planes::egress;
 use crate::programs::databases::Databases;
 use crate::programs::{expected, gateway};
 use crate::proof::claims::{at_both_ends, either};
@@ -53,7 +53,7 @@ pub(crate) fn prove(seen: &Window<'_>, topology: &Topology, outsider: &Outsider)
         [traces.left_out, not_asked, databases.left_out(), uncrossed, unread].concat();
     let leaves = seen.deployment.services.iter().any(|service| service.external.is_some());
     if leaves && topology.capture == Capture::Explicit {
-        left_out.push(SHARED_ADDRESS.to_owned());
+        left_out.push(LeftOut::SharedAddress);
     }
     Proof { claims, left_out, traversals, spans: None }
 }

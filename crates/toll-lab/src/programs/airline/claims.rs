@@ -1,7 +1,7 @@
 //! What the airline's database must show: no seat may be lost or sold twice, whatever became of a request.
 
 use super::calls;
-use crate::claim::Claim;
+use crate::claim::{Claim, Topic};
 use crate::programs::rows::{doubled_claim, growth, range_claim, written};
 use crate::proof::window::Window;
 
@@ -13,7 +13,7 @@ pub(crate) fn booking_claims(seen: &Window<'_>, name: &str) -> Vec<Claim> {
     let doubled = format!("{name}: no booking was made twice");
     let claims = [
         unknown_asks(seen),
-        Some(range_claim(claim, made, all)),
+        Some(range_claim(claim, made, all).about(Topic::Acknowledged)),
         Some(doubled_claim(doubled, all, different)),
         Some(seats_claim(seen, name, all)),
     ];
@@ -27,6 +27,7 @@ fn seats_claim(seen: &Window<'_>, name: &str, bookings: Option<u64>) -> Claim {
         None => format!("no {what} read"),
     };
     Claim {
+        topic: Topic::Other,
         claim: format!("{name}: one seat is taken for each booking, none was lost or doubled"),
         expected: text(bookings, "seats"),
         seen: text(taken, "seats"),
@@ -39,6 +40,7 @@ fn unknown_asks(seen: &Window<'_>) -> Option<Claim> {
     let known: u64 = seen.traffic.asked.iter().map(|asked| asked.requests).sum();
     let sent = seen.traffic.requests;
     (known != sent).then(|| Claim {
+        topic: Topic::Other,
         claim: "the load tells what each request asked for".to_owned(),
         expected: sent.to_string(),
         seen: known.to_string(),

@@ -6,14 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::{inventory_config, mongo};
-use crate::artifacts::{Artifact, Artifacts, Need, stand_in_version};
+use crate::artifacts::{Artifact, Artifacts, Need};
 use crate::certificates::external::ExternalFiles;
 use crate::certificates::serials;
 use crate::deployment::{AirlineDatabase, DatabaseServer, Service};
@@ -36,8 +34,6 @@ const POSTGRES_PROTOCOL: &str = "postgresql";
 /// What `look` prints.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct Look {
-    /// Name and version of what serves.
-    server: String,
     /// Operations since it began; none where its statistics tell.
     operations: Option<u64>,
     /// Those that the look itself added behind this count.
@@ -91,36 +87,6 @@ pub(crate) fn check(
     }
 }
 
-/// What will serve it, as it says when it is asked for its version.
-pub(crate) fn fact(database: AirlineDatabase, artifacts: &Artifacts) -> Option<String> {
-    if database.server == DatabaseServer::Postgres {
-        let version = version_of(artifacts.get(Artifact::Postgres)?)?;
-        return Some(version.replace("postgres (PostgreSQL)", "PostgreSQL"));
-    }
-    match artifacts.get(Artifact::Mongod) {
-        Some(mongod) => Some(version_of(mongod)?.replace("db version v", "mongod ")),
-        None => {
-            let version = stand_in_version(artifacts.get(Artifact::MongoStandIn)?)?;
-            Some(in_words(&format!("mongo-java-server {version}")))
-        }
-    }
-}
-
-/// The first line of what it says.
-fn version_of(program: &Path) -> Option<String> {
-    let output = Command::new(program).arg("--version").output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().next().map(str::to_owned)
-}
-
-/// A server that is none of MongoDB's own speaks for it.
-fn in_words(server: &str) -> String {
-    match server.starts_with("mongo-java-server") {
-        true => format!("{server} (a stand-in for MongoDB)"),
-        false => server.to_owned(),
-    }
-}
-
 /// Its server.
 ///
 /// # Errors
@@ -156,13 +122,13 @@ pub(crate) fn is_ready(running: &Running<'_>, database: AirlineDatabase) -> Resu
     Ok(answer.outcome == Outcome::Established)
 }
 
-/// Puts the inventory into the database, and tells what serves it.
+/// Puts the inventory into the database, and looks whether it tells what it holds.
 ///
 /// # Errors
 /// When it does not answer as it should.
-pub(crate) fn fill(running: &Running<'_>) -> Result<String, LabError> {
+pub(crate) fn fill(running: &Running<'_>) -> Result<(), LabError> {
     ask(running, "fill", LONGEST_SEED)?;
-    Ok(in_words(&look(running)?.server))
+    look(running).map(drop)
 }
 
 fn look(running: &Running<'_>) -> Result<Look, LabError> {
@@ -232,7 +198,7 @@ fn known_clients(running: &Running<'_>) -> Result<BTreeMap<String, u64>, LabErro
     Ok(sessions.map(|(serial, sessions)| (known(serial), sessions)).collect())
 }
 
-/// Who is connected is the kernel's to tell.
+/// The kernel knows who is connected.
 fn mongo_snapshot(running: &Running<'_>, look: &Look) -> Result<DatabaseSnapshot, LabError> {
     const SILENT: &str = "this server does not tell which certificates its clients show";
     let peers = ports::peers(running.pid, running.site.service.port)
@@ -250,14 +216,6 @@ fn mongo_snapshot(running: &Running<'_>, look: &Look) -> Result<DatabaseSnapshot
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_server_that_stands_in_for_mongodb_is_called_so() {
-        let words = "mongo-java-server 1.47.0 (a stand-in for MongoDB)";
-        assert_eq!(in_words("mongo-java-server 1.47.0"), words);
-        assert_eq!(in_words("mongod 7.0.14"), "mongod 7.0.14");
-        assert_eq!(in_words("PostgreSQL 17.11"), "PostgreSQL 17.11");
-    }
 
     #[test]
     fn what_a_server_tells_is_read_and_what_it_does_not_tell_is_absent() {

@@ -1,4 +1,4 @@
-//! The airline: what its parts and what fills its database are told.
+//! The airline: the configuration of its parts and of what fills its database.
 
 pub(crate) mod calls;
 pub(super) mod claims;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::claim::{Claim, ServiceSpans, Spans};
+use crate::claim::{Claim, LeftOut, ServiceSpans, Spans, Topic};
 use crate::deployment::{Deployment, Program};
 use crate::evidence::{MISSING, SpanWindow, TraceGroup};
 use crate::proof::claims::at_least_claim;
@@ -17,7 +17,7 @@ use crate::proof::window::Window;
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
     pub claims: Vec<Claim>,
-    pub left_out: Vec<String>,
+    pub left_out: Vec<LeftOut>,
     /// None where the load does not say of every request how many there should be, or the collector said nothing.
     pub spans: Option<Spans>,
 }
@@ -38,7 +38,7 @@ pub(crate) fn judge(seen: &Window<'_>) -> Judged {
     let services: Vec<ServiceSpans> = traced.collect();
     let mut judged = Judged {
         claims: vec![count_claim(seen, &services), foreign_claim(&services, window)],
-        left_out: why_missing(&services, window.refused).into_iter().collect(),
+        left_out: missing(&services, window.refused).into_iter().collect(),
         spans: None,
     };
     let mut whole = 0;
@@ -58,6 +58,7 @@ pub(crate) fn judge(seen: &Window<'_>) -> Judged {
 pub(crate) fn none_claim(seen: &Window<'_>) -> Claim {
     let came = seen.spans.map(|window| window.spans.values().sum::<u64>());
     Claim {
+        topic: Topic::Spans,
         claim: "collector: no span came".to_owned(),
         expected: "0".to_owned(),
         seen: match (came, seen.spans) {
@@ -72,11 +73,10 @@ pub(crate) fn none_claim(seen: &Window<'_>) -> Claim {
 /// All that can be said where nobody knows how many spans there should be.
 fn only_some(seen: &Window<'_>) -> Judged {
     let came = seen.spans.map(|window| window.spans.values().sum());
-    let why = "how many spans each request leaves, and whose children they are: the load does not say how \
-               many there should be";
+    let claim = at_least_claim("collector: spans came".to_owned(), 1, came);
     Judged {
-        claims: vec![at_least_claim("collector: spans came".to_owned(), 1, came)],
-        left_out: vec![why.to_owned()],
+        claims: vec![claim.about(Topic::Spans)],
+        left_out: vec![LeftOut::SpanCounts],
         spans: None,
     }
 }
@@ -92,6 +92,7 @@ fn count_claim(seen: &Window<'_>, services: &[ServiceSpans]) -> Claim {
     let of: Vec<String> = services.iter().map(of).collect();
     let expected: u64 = services.iter().map(|s| s.expected).sum();
     Claim {
+        topic: Topic::Spans,
         claim: format!("collector: every request left {each} spans: {}", of.join(", ")),
         expected: expected.to_string(),
         seen: arrived_words(services, expected),
@@ -132,20 +133,16 @@ fn share(part: u64, of: u64) -> String {
     }
 }
 
-fn why_missing(services: &[ServiceSpans], refused: u64) -> Option<String> {
+fn missing(services: &[ServiceSpans], refused: u64) -> Option<LeftOut> {
     let missing: u64 = services.iter().map(|s| s.expected.saturating_sub(s.arrived)).sum();
-    let mut why = vec!["the agents dropped them or still had them on their way".to_owned()];
-    if refused > 0 {
-        why.push(format!("they are among {refused} things that the collector could not take"));
-    }
-    why.push("requests that failed never made them".to_owned());
-    (missing > 0).then(|| format!("why {missing} spans are missing: {}", why.join(", or ")))
+    (missing > 0).then_some(LeftOut::MissingSpans { missing, refused })
 }
 
 fn foreign_claim(traced: &[ServiceSpans], window: &SpanWindow) -> Claim {
     let mut foreign = window.spans.clone();
     foreign.retain(|service, _| traced.iter().all(|of| of.service != *service));
     Claim {
+        topic: Topic::Spans,
         claim: "collector: no other service sent spans".to_owned(),
         expected: "none".to_owned(),
         seen: if foreign.is_empty() { "none".to_owned() } else { listed(&foreign) },
@@ -163,7 +160,7 @@ fn whole_claim(requests: u64, whole: u64, window: &SpanWindow) -> Claim {
     let mut claim =
         at_least_claim("collector: traces came whole".to_owned(), requests.min(1), Some(whole));
     claim.seen = format!("{whole} of {traces}");
-    claim
+    claim.about(Topic::Spans)
 }
 
 /// Whose child a span is, and whose span it is; no parent at the root.
@@ -175,7 +172,7 @@ struct Shapes<'a>(Vec<(Shape<'a>, u64)>);
 
 impl<'a> Shapes<'a> {
     /// An error says why they are not known.
-    fn new(seen: &Window<'a>) -> Result<Self, String> {
+    fn new(seen: &Window<'a>) -> Result<Self, LeftOut> {
         let mut shapes: Vec<(Shape<'a>, u64)> = Vec::new();
         for asked in seen.traffic.asked.iter().filter(|asked| asked.requests > 0) {
             let shape = Shape::new(seen.deployment, &asked.spans)?;
@@ -206,6 +203,7 @@ impl<'a> Shapes<'a> {
     fn link_claim(&self, service: &str, window: &SpanWindow) -> Claim {
         let wrong = self.wrong(service, window);
         Claim {
+            topic: Topic::Spans,
             claim: format!("{service}: its spans in a trace: {}", self.links(service)),
             expected: "in every trace".to_owned(),
             seen: match wrong {
@@ -262,7 +260,7 @@ struct Shape<'a> {
 
 impl<'a> Shape<'a> {
     /// Of a request that leaves these spans. An error says why it is not known.
-    fn new(deployment: &'a Deployment, spans: &BTreeMap<String, u64>) -> Result<Self, String> {
+    fn new(deployment: &'a Deployment, spans: &BTreeMap<String, u64>) -> Result<Self, LeftOut> {
         let one = Expected::of_requests(deployment, 1);
         let left = |name: &str| spans.get(name).copied().filter(|count| *count > 0);
         let mut shape = Self { ties: BTreeMap::new() };
@@ -314,8 +312,8 @@ impl<'a> Shape<'a> {
     }
 }
 
-fn broken_by(caller: &str, service: &str) -> String {
-    format!("whose children the spans are: {service} is called by {caller}, which leaves no spans")
+fn broken_by(caller: &str, service: &str) -> LeftOut {
+    LeftOut::SpanParents { service: service.to_owned(), caller: caller.to_owned() }
 }
 
 fn ties_of(group: &TraceGroup) -> BTreeMap<Tie<'_>, u64> {

@@ -1,6 +1,6 @@
 //! What a database must show whose rows the study counts.
 
-use crate::claim::Claim;
+use crate::claim::{Claim, Topic};
 use crate::programs::rows::{doubled_claim, range_claim, written};
 use crate::proof::bounds::Bounds;
 use crate::proof::expected::Expected;
@@ -20,5 +20,5 @@ fn rows_claim(seen: &Window<'_>, name: &str, rows: Option<u64>) -> Claim {
     let each: u64 = writers.map(|caller| once.calls(caller, name).least).sum();
     let (least, most) = (seen.traffic.acknowledged * each, seen.traffic.writes * each);
     let claim = format!("{name}: every acknowledged write is there, and nothing that was not sent");
-    range_claim(claim, Bounds { least, most }, rows)
+    range_claim(claim, Bounds { least, most }, rows).about(Topic::Acknowledged)
 }

@@ -1,6 +1,7 @@
 //! Turns what the airline asks of its database into one operation each, over MongoDB or PostgreSQL, and what comes
 //! back into the JSON of the answer. No retries: a failed operation is the request's failure.
 
+#[cfg(feature = "mongodb")]
 mod mongo;
 mod postgres;
 
@@ -12,6 +13,7 @@ use tokio::sync::OnceCell;
 use super::config::{Database, Inventory, Kind};
 use super::documents::Booking;
 use crate::error::Error;
+#[cfg(feature = "mongodb")]
 use mongo::Mongo;
 use postgres::Postgres;
 
@@ -93,6 +95,7 @@ pub(super) struct Store {
 
 #[derive(Debug)]
 enum Server {
+    #[cfg(feature = "mongodb")]
     Mongo(Mongo),
     Postgres(Postgres),
 }
@@ -108,6 +111,7 @@ struct Sizes {
 macro_rules! ask {
     ($store:expr, $method:ident($($argument:expr),*)) => {
         match &$store.server {
+            #[cfg(feature = "mongodb")]
             Server::Mongo(mongo) => mongo.$method($($argument),*).await,
             Server::Postgres(postgres) => postgres.$method($($argument),*).await,
         }
@@ -123,7 +127,10 @@ impl Store {
     pub(super) fn new(config: Database) -> Result<Self, Error> {
         let name = config.service.clone();
         let server = match config.kind {
+            #[cfg(feature = "mongodb")]
             Kind::MongoDb => Mongo::new(config).map(Server::Mongo),
+            #[cfg(not(feature = "mongodb"))]
+            Kind::MongoDb => Err("this binary was built without the feature `mongodb`".into()),
             Kind::Postgres => Postgres::new(&config).map(Server::Postgres),
         };
         match server {

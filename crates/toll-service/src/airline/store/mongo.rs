@@ -303,7 +303,7 @@ fn read<'a, T: Deserialize<'a>>(document: &'a RawDocument) -> Result<T, Cause> {
         .map_err(|error| Cause::unknown(format!("a document is not understood: {error}")))
 }
 
-/// `mongod 7.0.14`, or what the stand-in calls itself: its version is only the one that drivers are told.
+/// `mongod 7.0.14`, or what the stand-in calls itself: the version that it gives to drivers is not its own.
 fn server(status: &Document) -> String {
     if let Ok(own) = status.get_document("toll").and_then(|toll| toll.get_str("server")) {
         return own.into();

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use toll_lab::ServiceSpans;
 
-use super::{DatabaseServer, Metric, Owner, Regime};
+use super::{DatabaseServer, LeftOut, Metric, Owner, Regime};
 use crate::store::Invalid;
 
-/// Something that weakens the result, in the order in which it is told.
+/// Something that weakens the result, in the order of the report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "caveat", rename_all = "snake_case")]
 pub enum Caveat {
@@ -19,7 +19,7 @@ pub enum Caveat {
     /// Slices of sound arms that do not count, and each reason with its number of slices.
     InvalidSlices { slices: usize, all: usize, reasons: Vec<(Invalid, usize)> },
     /// What the plan, the machine or the lab says of itself, in its words.
-    Told { kind: CaveatKind, text: String },
+    Text { kind: CaveatKind, text: String },
     /// Loads at an equal rate that was not equal.
     UnequalRates { loads: Vec<LoadRates> },
     /// Arms whose answers did not keep up with arrivals.
@@ -69,7 +69,7 @@ pub enum Caveat {
     MissingReadings { reasons: Vec<(Owner, String, usize)> },
     /// What pods did not tell of themselves: which, why, and in how many slices.
     MissingMetrics { reasons: Vec<(String, String, usize)> },
-    /// Pods whose JVMs told in no round what is alive in their heaps.
+    /// Pods whose JVMs reported in no round what is alive in their heaps.
     UnknownHeaps { pods: Vec<String> },
     /// What `kubectl top pods` would show where rounding every pod up makes the most of little.
     RoundedUp {
@@ -81,7 +81,7 @@ pub enum Caveat {
     },
 }
 
-/// What a caveat is about; in the order in which they are told.
+/// What a caveat is about; in the order of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CaveatKind {
@@ -112,7 +112,7 @@ impl Caveat {
             Self::MissingRounds { .. } => CaveatKind::Missing,
             Self::StandIn { .. } => CaveatKind::StandIn,
             Self::InvalidArms { .. } | Self::InvalidSlices { .. } => CaveatKind::Invalid,
-            Self::Told { kind, .. } => *kind,
+            Self::Text { kind, .. } => *kind,
             Self::UnequalRates { .. }
             | Self::NotCarried { .. }
             | Self::NearLimit { .. }
@@ -217,16 +217,4 @@ pub enum Growth {
     Grows,
     DoesNot,
     Unknown,
-}
-
-/// What a proof could not claim.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LeftOut {
-    /// Why spans are missing.
-    MissingSpans,
-    /// In the lab's words.
-    Other(String),
-    /// That no request crossed a sidecar: no service reports its requests.
-    NoCrossing,
 }

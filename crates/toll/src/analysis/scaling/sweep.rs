@@ -34,7 +34,6 @@ pub struct Sweep<'a> {
 /// One size of the service at one rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SweptCell<'a> {
-    /// The load.
     pub load: &'a str,
     /// Pods of the service.
     pub pods: usize,

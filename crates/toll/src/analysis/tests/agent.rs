@@ -629,9 +629,9 @@ fn an_iteration_of_one_request_is_never_interrupted() {
 #[test]
 fn what_the_proofs_left_out_is_a_caveat_unless_another_one_says_it() {
     let mut record = made(&SPANS[2..3], cost, quiet);
-    let crossed = "that no request crossed a sidecar: no service reports its requests";
-    let missing = "why 222 spans are missing: the agents dropped them";
-    let left_out = [crossed, missing, "something else"].map(String::from);
+    let rows = LeftOut::Rows { database: "postgres".into() };
+    let missing = LeftOut::MissingSpans { missing: 222, refused: 0 };
+    let left_out = [LeftOut::NoCrossing, missing, rows.clone()];
     let first = record.rounds[0].arms.iter_mut().find(|of| of.arm.variant == "bare").unwrap();
     first.proof.as_mut().unwrap().left_out = left_out.into();
     let not_proven = |record: &RunRecord| -> Vec<LeftOut> {
@@ -643,15 +643,14 @@ fn what_the_proofs_left_out_is_a_caveat_unless_another_one_says_it() {
             _ => None,
         })
     };
-    let other = LeftOut::Other("something else".into());
-    assert_eq!(not_proven(&record), std::slice::from_ref(&other));
+    assert_eq!(not_proven(&record), std::slice::from_ref(&rows));
     let VariantState::Ready(mesh) = &mut record.plan.variants[1].state else { panic!("ready") };
     mesh.data_plane = DataPlane::Sidecar {
         egress: Egress::Sidecar,
         proxy: SidecarProxy::Envoy,
         mtls: Mtls::Strict,
     };
-    assert_eq!(not_proven(&record), [other, LeftOut::NoCrossing]);
+    assert_eq!(not_proven(&record), [LeftOut::NoCrossing, rows]);
 }
 
 // Proofs.

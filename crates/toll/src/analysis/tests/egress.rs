@@ -2,8 +2,8 @@
 
 use super::super::findings;
 use super::super::findings::{
-    Caveat, DatabaseServer, Fact, Findings, LeftOut, LoadFindings, LoadNames, Metric, Payer,
-    PodRow, ResourceGroup, Role, VariantRounds,
+    Artifact, Caveat, DatabaseServer, Fact, Findings, LeftOut, LoadFindings, LoadNames, Metric,
+    Payer, PodRow, ResourceGroup, Role, VariantRounds,
 };
 use super::picked;
 use crate::analysis::fixture::replicas::ambient_replicas;
@@ -203,7 +203,7 @@ mod caveats {
     #[test]
     fn a_database_that_stands_in_for_none_needs_no_caveat() {
         let mut run = exact();
-        run.host.facts.push(("MongoDB".into(), "7.0.14 (sha256 0, PATH)".into()));
+        run.host.artifacts.push((Artifact::Mongod, "7.0.14 (sha256 0, PATH)".into()));
         let found = findings(&run);
         let server = DatabaseServer::MongoDb { version: "7.0.14 (sha256 0, PATH)".into() };
         assert!(found.facts.contains(&Fact::Database(server)));
@@ -213,39 +213,28 @@ mod caveats {
     #[test]
     fn the_database_is_named_once_in_the_manifest() {
         let mut run = exact();
-        let met = "mongo-java-server 1.47.0 (a stand-in for MongoDB)";
-        run.host.facts.push(("database of airline-db".into(), met.into()));
-        let facts = findings(&run).facts;
-        let told = |fact: &&Fact| format!("{fact:?}").contains("mongo-java-server");
-        assert_eq!(facts.iter().filter(told).count(), 0, "{facts:?}");
-        let is_database = |fact: &&Fact| matches!(fact, Fact::Database(_));
-        let lines: Vec<_> = facts.iter().filter(is_database).collect();
+        run.host.artifacts.push((Artifact::Nginx, "1.22".into()));
+        let facts = findings(&run).facts.into_iter();
+        let is_program = |fact: &Fact| matches!(fact, Fact::Database(_) | Fact::Artifact(..));
+        let lines: Vec<_> = facts.filter(is_program).collect();
         let server = DatabaseServer::StandIn { version: "1.47.0 (made up for tests)".into() };
-        assert_eq!(lines, [&Fact::Database(server)]);
+        assert_eq!(lines, [Fact::Artifact(Artifact::Nginx, "1.22".into()), Fact::Database(server)]);
     }
 
     #[test]
     fn what_several_cases_cannot_prove_is_said_once() {
         let mut run = exact();
+        let unread = LeftOut::OperationsByProxies { service: "airline-db".into() };
         each_arm(&mut run, |_, of| {
             if of.arm.variant != "none" {
                 let left_out = &mut of.proof.as_mut().unwrap().left_out;
-                left_out.push("a count of operations by the proxies".into());
+                left_out.push(unread.clone());
             }
         });
         let found = findings(&run);
         let variants = ["bypass", "sidecar", "gateway", "gateway-mtls", "gateway-sni"];
-        let what = LeftOut::Other("a count of operations by the proxies".into());
-        let told = Caveat::LeftOut { variants: variants.map(String::from).into(), what };
+        let told = Caveat::LeftOut { variants: variants.map(String::from).into(), what: unread };
         let left_out = |caveat: &&Caveat| matches!(caveat, Caveat::LeftOut { .. });
         assert_eq!(found.caveats.iter().filter(left_out).collect::<Vec<_>>(), [&told]);
-    }
-
-    #[test]
-    fn what_the_lab_says_of_the_database_is_taken_as_it_is() {
-        let mut run = exact();
-        run.host.facts.push(("database".into(), "PostgreSQL 17.2".into()));
-        let server = DatabaseServer::Named { name: "PostgreSQL 17.2".into() };
-        assert!(findings(&run).facts.contains(&Fact::Database(server)));
     }
 }

@@ -40,8 +40,8 @@ pub fn bars(times: &Histogram, width: usize) -> Vec<(String, String)> {
             figures::count(*count)
         )
     };
-    let room = width - label(&counted[0]).chars().count();
-    counted.iter().map(|line| (label(line), bar(line.1, most, room))).collect()
+    let width_left = width - label(&counted[0]).chars().count();
+    counted.iter().map(|line| (label(line), bar(line.1, most, width_left))).collect()
 }
 
 /// Upper bounds, nanoseconds, and how many values lie below each and above the one before.
@@ -90,11 +90,11 @@ fn bounds_of(series: &[f64], min_ns: f64, max_ns: f64) -> Vec<f64> {
 }
 
 /// Something is always drawn for something.
-fn bar(count: u64, most: u64, room: usize) -> String {
+fn bar(count: u64, most: u64, width_left: usize) -> String {
     if count == 0 {
         return String::new();
     }
-    let eighths = (count as f64 / most as f64 * room as f64 * 8.0).round().max(1.0) as usize;
+    let eighths = (count as f64 / most as f64 * width_left as f64 * 8.0).round().max(1.0) as usize;
     "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 

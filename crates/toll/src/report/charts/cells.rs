@@ -1,12 +1,13 @@
 //! One percentile of latency by cell: a row a cell, a dot a variant with its interval.
 
+use super::described;
 use crate::analysis::findings::{Estimate, LoadFindings, Metric};
 use crate::report::drawing::{
     Axis, Chart, Ink, Mark, WIDTH, beside, circle, columns, group, line, slug, stacked,
 };
 use crate::report::figures::reach;
 use crate::report::figures::{Quantity, Scale};
-use crate::report::sections::sweep::{Sweep, cell_name};
+use crate::report::subjects::sweep::{Sweep, cell_name};
 use crate::report::wording::{metric_title, with_interval};
 
 const LEFT: f64 = 112.0;
@@ -33,7 +34,7 @@ pub(in crate::report) fn cells(sweep: &Sweep<'_>, metric: Metric) -> Option<Char
         id: format!("cells-{}", slug(title)),
         title: format!("By cell: {title}"),
         note: format!("{}: a dot a variant, bar its interval over the rounds", scale.unit()),
-        describes: rows.iter().map(|row| row.describes(scale)).collect(),
+        describes: rows.iter().map(|row| described(&row.name, &row.dots, scale)).collect(),
         height: height + AXIS_HEIGHT,
         marks: columns(&axis, 5, 0.0, height).into_iter().chain(marks).collect(),
         legend: sweep.variants().into_iter().map(|name| (Ink::of(name), name.to_owned())).collect(),
@@ -58,12 +59,6 @@ impl<'a> Row<'a> {
 
     fn height(&self) -> f64 {
         self.dots.len() as f64 * LINE_HEIGHT + ROW_GAP
-    }
-
-    fn describes(&self, scale: Scale) -> String {
-        let dots =
-            self.dots.iter().map(|(name, of)| format!("{name} {}", scale.with_unit(of.value)));
-        format!("{}: {}.", self.name, dots.collect::<Vec<_>>().join(", "))
     }
 
     fn marks(&self, axis: &Axis, scale: Scale, top: f64) -> Vec<Mark> {

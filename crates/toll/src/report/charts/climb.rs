@@ -1,13 +1,14 @@
 //! Throughput, or CPU of the data plane for a request, against clients: a line a variant with its band over the steps,
 //! labelled at its end.
 
+use super::axes::Axes;
 use crate::analysis::findings::{Estimate, StaircaseLine, StaircaseStep};
 use crate::report::drawing::{
     Axis, Chart, Curve, Frame, Mark, Point, WIDTH, column, group, named_ends,
 };
 use crate::report::figures::reach;
 use crate::report::figures::{Quantity, Scale};
-use crate::report::sections::staircase::{Stairs, several_clients};
+use crate::report::subjects::staircase::{Stairs, several_clients};
 use crate::report::wording::with_interval;
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 122.0, top: 14.0, bottom: 292.0 };
@@ -54,13 +55,12 @@ impl Shows {
             return None;
         }
         let scale = Scale::of(self.quantity, [highest]);
-        let x = FRAME.across(0.0, most);
         let y = FRAME.up(0.0, scale.in_unit(highest) * 1.04);
+        let axes = Axes { x: FRAME.across(0.0, most), y, scale };
         let curve = |line: &'_ StaircaseLine| -> Vec<Point> {
             let point = |(clients, of): (u32, Estimate)| {
-                let (at, figure) = (several_clients(clients), with_interval(scale, of));
-                let says = format!("{}, {at}: {figure}", line.variant);
-                Point::of(x.at(f64::from(clients)), of, |v| y.at(scale.in_unit(v)), says)
+                let what = format!("{}, {}", line.variant, several_clients(clients));
+                axes.point(axes.x.at(f64::from(clients)), of, &what)
             };
             self.steps(line).map(point).collect()
         };
@@ -76,7 +76,7 @@ impl Shows {
             .clone()
             .map(|line| Curve { variant: &line.variant, points: curve(line) })
             .collect();
-        let marks = [FRAME.rows(&y, 5), labels(stairs, &x), lines(&curves)].concat();
+        let marks = [FRAME.rows(&axes.y, 5), labels(stairs, &axes.x), lines(&curves)].concat();
         Some(Chart {
             id: stairs.id(self.id),
             title: stairs.title(self.title),
@@ -110,7 +110,7 @@ fn lines(curves: &[Curve<'_>]) -> Vec<Mark> {
     curves.iter().map(band).chain(curves.iter().zip(names).map(line)).collect()
 }
 
-/// A label at each step, as far as they leave room for each other.
+/// A label at each step, unless it would overlap the one before.
 fn labels(stairs: &Stairs<'_>, axis: &Axis) -> Vec<Mark> {
     let mut placed: Vec<f64> = Vec::new();
     let mut marks = Vec::new();

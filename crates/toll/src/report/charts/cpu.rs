@@ -7,7 +7,7 @@ use crate::report::drawing::{
 };
 use crate::report::figures::{Quantity, Scale};
 use crate::report::parts::{self, Part};
-use crate::report::sections::sweep::cell_name;
+use crate::report::subjects::sweep::cell_name;
 use crate::report::values::value_of;
 
 /// Names stand left of the bars, sums right of them.
@@ -16,7 +16,7 @@ const RIGHT: f64 = WIDTH - 72.0;
 /// Of many bars each is lower, so that they are seen at a glance.
 const FEW_BARS: usize = 3;
 const AXIS_HEIGHT: f64 = 24.0;
-/// A segment narrower than this has no room for its figure.
+/// A segment narrower than this has no figure in it.
 const NARROWEST_LABELLED: f64 = 38.0;
 
 /// The parts that serve the request, and what nobody owns; none without a component.

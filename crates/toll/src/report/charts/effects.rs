@@ -49,7 +49,7 @@ pub(in crate::report) fn effects(load: &LoadFindings, metrics: &[Metric]) -> Opt
         id: format!("effects-{}", slug(&load.name)),
         title: format!("What changed, {}", load.name),
         note: format!(
-            "% of the baseline: dot the change (hollow where it cannot be told), bar its interval{}",
+            "% of the baseline: dot the change (hollow where it is unclear), bar its interval{}",
             if (low, high) == reach { "" } else { "; an arrow where it reaches further" }
         ),
         describes: all().map(|row| format!("{}.", row.says)).collect(),

@@ -3,7 +3,7 @@
 use crate::analysis::findings::{Findings, HeapTrend};
 use crate::report::drawing::{Axis, Chart, Frame, Ink, Mark, WIDTH, circle, group, path, slug};
 use crate::report::figures::{Quantity, Scale};
-use crate::report::sections::heap::in_words;
+use crate::report::subjects::heap::in_words;
 use crate::report::values::in_first_order;
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 14.0, top: 12.0, bottom: 170.0 };
@@ -11,7 +11,7 @@ const HEIGHT: f64 = 196.0;
 /// Less than this share of the highest value is not worth the whole height: it would make noise look like growth.
 const LEAST_RANGE: f64 = 0.25;
 
-/// A chart a pod whose JVM told of a collection; one range of time and heap for all.
+/// A chart for each pod whose JVM reported a collection; one range of time and heap for all.
 pub(in crate::report) fn heap(findings: &Findings) -> Vec<Chart> {
     let trends = &findings.heap_trends;
     let Some(plot) = Plot::over(trends) else { return vec![] };

@@ -1,5 +1,6 @@
 //! Charts of findings, as values. Each gives nothing when there is nothing to draw.
 
+mod axes;
 mod by_rate;
 mod cells;
 mod climb;
@@ -27,3 +28,13 @@ pub(super) use scaling::scaling;
 pub(super) use service_times::service_times;
 pub(super) use settled::settled;
 pub(super) use spans::spans;
+
+use super::figures::Scale;
+use crate::analysis::findings::Estimate;
+
+/// `p50: bare 1.20 ms, sidecar 2.08 ms.`
+fn described(name: &str, variants: &[(&str, Estimate)], scale: Scale) -> String {
+    let figures =
+        variants.iter().map(|(variant, of)| format!("{variant} {}", scale.with_unit(of.value)));
+    format!("{name}: {}.", figures.collect::<Vec<_>>().join(", "))
+}

@@ -1,18 +1,19 @@
 //! Response times at one step: a group a statistic, in it a bar a variant with its interval.
 
+use super::described;
 use crate::analysis::findings::{Estimate, Metric, VariantLoad};
 use crate::report::drawing::{
     Axis, Chart, Ink, Mark, WIDTH, beside, circle, columns, group, line, rect, stacked, text,
 };
 use crate::report::figures::Scale;
 use crate::report::figures::reach;
-use crate::report::sections::staircase::{
+use crate::report::subjects::staircase::{
     STATISTICS, Stairs, in_order, response_of, scale_of_response, several_clients,
 };
 use crate::report::wording::with_interval;
 
 const LEFT: f64 = 46.0;
-/// Leaves room for the figure behind the longest bar.
+/// The figure of the longest bar stands behind it.
 const RIGHT: f64 = WIDTH - 52.0;
 const BAR_HEIGHT: f64 = 11.0;
 /// From one variant to the next.
@@ -49,7 +50,7 @@ pub(in crate::report) fn response(stairs: &Stairs<'_>) -> Option<Chart> {
             scale.unit(),
             if is_cut { ", cut where it reaches further" } else { "" }
         ),
-        describes: groups.iter().map(|group| group.describes(scale)).collect(),
+        describes: groups.iter().map(|of| described(of.name, &of.bars, scale)).collect(),
         height: height + AXIS_HEIGHT,
         marks: columns(&axis, 5, 0.0, height).into_iter().chain(marks).collect(),
         legend: names.collect(),
@@ -70,12 +71,6 @@ impl<'a> Bars<'a> {
 
     fn height(&self) -> f64 {
         self.bars.len() as f64 * LINE_HEIGHT + GROUP_GAP
-    }
-
-    fn describes(&self, scale: Scale) -> String {
-        let bars =
-            self.bars.iter().map(|(name, of)| format!("{name} {}", scale.with_unit(of.value)));
-        format!("{}: {}.", self.name, bars.collect::<Vec<_>>().join(", "))
     }
 
     fn marks(&self, axis: &Axis, scale: Scale, top: f64) -> Vec<Mark> {

@@ -1,17 +1,17 @@
 //! What grows with the pods: memory and CPU at each rate, a line a variant with its band, the cells as dots with
 //! their intervals, where lines cross, and the largest size as predicted from the smaller ones.
 
+use super::axes::Axes;
 use crate::analysis::findings::{
-    Crossing, Estimate, Findings, HeldOut, ScaledQuantity, Scaling, ScalingPoint,
+    Crossing, Findings, HeldOut, ScaledQuantity, Scaling, ScalingPoint,
 };
 use crate::report::drawing::{
-    Axis, Chart, Frame, Mark, Place, Point, WIDTH, band, circle, group, line, path, plain_group,
-    slug, text,
+    Chart, Frame, Mark, Place, WIDTH, band, circle, group, line, path, plain_group, slug, text,
 };
 use crate::report::figures::reach;
 use crate::report::figures::{Quantity, Scale, verbatim};
-use crate::report::sections::sweep::{fitted, level, quantity, quantity_title, told_crossings};
-use crate::report::wording::{capital, with_interval};
+use crate::report::subjects::scaling::{crossings_in_words, fitted, quantity, quantity_title};
+use crate::report::wording::{capital, level, with_interval};
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 104.0, top: 18.0, bottom: 246.0 };
 const HEIGHT: f64 = 272.0;
@@ -56,11 +56,9 @@ fn rates(lines: &[&Scaling]) -> Vec<f64> {
     rates
 }
 
-/// The axes that all charts of a quantity share.
+/// What all charts of a quantity share.
 struct Plot {
-    x: Axis,
-    y: Axis,
-    scale: Scale,
+    axes: Axes,
     most: f64,
 }
 
@@ -70,12 +68,12 @@ impl Plot {
         let most = all().map(|p| p.pods as f64).fold(0.0, f64::max);
         let highest = all().map(|p| reach(p.measured).1.max(p.fitted)).fold(0.0, f64::max);
         let scale = Scale::of(quantity(lines.first()?.quantity), [highest]);
-        (most > 0.0 && highest > 0.0).then(|| Self {
+        let axes = Axes {
             x: FRAME.across(0.0, most * 1.04),
             y: FRAME.up(0.0, scale.in_unit(highest) * 1.06),
             scale,
-            most,
-        })
+        };
+        (most > 0.0 && highest > 0.0).then_some(Self { axes, most })
     }
 
     fn chart(&self, findings: &Findings, all: &[&Scaling], rate: f64) -> Chart {
@@ -93,7 +91,7 @@ impl Plot {
             title: format!("{} by {} pods at {at} requests/s", capital(name), of.service),
             note: format!(
                 "{}: the line fitted through all cells and its band; dots as measured with their {} interval; hollow: predicted from the smaller sizes; ringed: where lines cross",
-                self.scale.unit(),
+                self.axes.scale.unit(),
                 level(of.fixed)
             ),
             describes: lines
@@ -111,7 +109,7 @@ impl Plot {
         let ends: Vec<(&str, Place)> =
             lines.iter().map(|l| (l.of.variant.as_str(), l.place(self.most))).collect();
         let names = FRAME.names(&ends, [8.0, 12.0]);
-        let mut marks = [FRAME.rows(&self.y, 5), FRAME.feet(&self.x, 6)].concat();
+        let mut marks = [FRAME.rows(&self.axes.y, 5), FRAME.feet(&self.axes.x, 6)].concat();
         marks.extend(
             lines.iter().map(|line| group(&line.of.variant, line.band().into_iter().collect())),
         );
@@ -126,19 +124,10 @@ impl Plot {
         }));
         marks
     }
-
-    fn at(&self, pods: f64, value: f64) -> Place {
-        (self.x.at(pods), self.y.at(self.scale.in_unit(value)))
-    }
-
-    fn point(&self, x: f64, of: Estimate, what: &str) -> Point {
-        let says = format!("{what}: {}", with_interval(self.scale, of));
-        Point::of(x, of, |value| self.y.at(self.scale.in_unit(value)), says)
-    }
 }
 
 fn said(crossing: &Crossing) -> String {
-    told_crossings(&[crossing]).into_iter().map(|said| said.sentence + ".").collect()
+    crossings_in_words(&[crossing]).into_iter().map(|said| said.sentence + ".").collect()
 }
 
 /// A variant at one rate.
@@ -155,14 +144,14 @@ impl<'a> Line<'a> {
     }
 
     fn place(&self, pods: f64) -> Place {
-        self.plot.at(pods, fitted(self.of, pods, self.rate))
+        self.plot.axes.at(pods, fitted(self.of, pods, self.rate))
     }
 
     /// From size to size, as far as the fit tells of itself.
     fn band(&self) -> Option<Mark> {
         let known = |p: &'a ScalingPoint| {
             let (low, high) = p.band.filter(|(l, h)| l.is_finite() && h.is_finite())?;
-            Some((p.pods, [low, high].map(|value| self.plot.at(p.pods as f64, value))))
+            Some((p.pods, [low, high].map(|value| self.plot.axes.at(p.pods as f64, value))))
         };
         let mut ends: Vec<(usize, [Place; 2])> = self.points().filter_map(known).collect();
         ends.sort_by_key(|(pods, _)| *pods);
@@ -173,8 +162,8 @@ impl<'a> Line<'a> {
     fn dots(&self) -> impl Iterator<Item = Mark> {
         self.points().flat_map(move |point| {
             let what = format!("{}, {} pods", self.of.variant, point.pods);
-            let x = self.plot.x.at(point.pods as f64);
-            self.plot.point(x, point.measured, &what).whole("dot", 4.5)
+            let x = self.plot.axes.x.at(point.pods as f64);
+            self.plot.axes.point(x, point.measured, &what).whole("dot", 4.5)
         })
     }
 
@@ -183,12 +172,12 @@ impl<'a> Line<'a> {
         let placed = held.filter_map(move |h| Some((h, self.points().find(|p| p.load == h.load)?)));
         placed.flat_map(move |(held, point): (&HeldOut, &ScalingPoint)| {
             let what = format!("{}, {} pods as predicted", self.of.variant, point.pods);
-            let x = self.plot.x.at(point.pods as f64) + ASIDE;
-            self.plot.point(x, held.predicted, &what).whole("hollow", 4.0)
+            let x = self.plot.axes.x.at(point.pods as f64) + ASIDE;
+            self.plot.axes.point(x, held.predicted, &what).whole("hollow", 4.0)
         })
     }
 
-    /// A leader up to where there is room for the number of pods.
+    /// A leader up to the top, with the number of pods beside it.
     fn crossing(&self, crossing: &Crossing) -> Mark {
         let (x, y) = self.place(crossing.pods.value);
         let pods = Scale::of(Quantity::Pods, [crossing.pods.value]).plain(crossing.pods.value);
@@ -201,7 +190,7 @@ impl<'a> Line<'a> {
     }
 
     fn describes(&self) -> String {
-        let figure = |of| with_interval(self.plot.scale, of);
+        let figure = |of| with_interval(self.plot.axes.scale, of);
         let point = |p: &ScalingPoint| format!("{} pods {}", p.pods, figure(p.measured));
         let points: Vec<String> = self.points().map(point).collect();
         format!("{}: {}.", self.of.variant, points.join(", "))

@@ -1,13 +1,13 @@
 //! Median service time against the rate on a logarithmic axis, one line a variant: they fall together.
 
+use super::axes::Axes;
 use crate::analysis::findings::{Estimate, ServiceTimeCurve, ServiceTimes};
 use crate::report::drawing::{
     Axis, Chart, Curve, Frame, Mark, Point, WIDTH, column, group, named_ends, slug,
 };
 use crate::report::figures::reach;
 use crate::report::figures::{Quantity, Scale, verbatim};
-use crate::report::sections::sweep::Sweep;
-use crate::report::wording::with_interval;
+use crate::report::subjects::sweep::Sweep;
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 104.0, top: 14.0, bottom: 206.0 };
 const HEIGHT: f64 = 232.0;
@@ -36,20 +36,20 @@ fn chart(index: usize, times: &ServiceTimes) -> Option<Chart> {
     }
     let scale = Scale::of(Quantity::Time, [highest]);
     let x = Axis::log(first / 1.15, last * 1.15, FRAME.left, FRAME.right);
-    let y = FRAME.up(0.0, scale.in_unit(highest) * 1.06);
+    let axes = Axes { x, y: FRAME.up(0.0, scale.in_unit(highest) * 1.06), scale };
     let drawn = || times.variants.iter().filter(|curve| points(curve).next().is_some());
     let curve = |of: &'_ ServiceTimeCurve| -> Vec<Point> {
         let point = |(rate, time): (f64, Estimate)| {
-            let (at, figure) = (verbatim(rate), with_interval(scale, time));
-            let says = format!("{} at {at} requests/s: {figure}", of.variant);
-            Point::of(x.at(rate), time, |us| y.at(scale.in_unit(us)), says)
+            let what = format!("{} at {} requests/s", of.variant, verbatim(rate));
+            axes.point(axes.x.at(rate), time, &what)
         };
         points(of).map(point).collect()
     };
     let curves: Vec<Curve<'_>> =
         drawn().map(|of| Curve { variant: &of.variant, points: curve(of) }).collect();
-    let columns =
-        rates.iter().flat_map(|rate| column(x.at(*rate), verbatim(*rate), FRAME.top, FRAME.bottom));
+    let columns = rates
+        .iter()
+        .flat_map(|rate| column(axes.x.at(*rate), verbatim(*rate), FRAME.top, FRAME.bottom));
     let describes = |of: &ServiceTimeCurve| {
         let point = |(rate, time): (f64, Estimate)| {
             format!("{} at {}/s", scale.with_unit(time.value), verbatim(rate))
@@ -68,7 +68,7 @@ fn chart(index: usize, times: &ServiceTimes) -> Option<Chart> {
         ),
         describes: drawn().map(describes).collect(),
         height: HEIGHT,
-        marks: FRAME.rows(&y, 5).into_iter().chain(columns).chain(lines(&curves)).collect(),
+        marks: FRAME.rows(&axes.y, 5).into_iter().chain(columns).chain(lines(&curves)).collect(),
         legend: vec![],
     })
 }

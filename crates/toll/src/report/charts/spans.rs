@@ -1,13 +1,11 @@
 //! What tracing adds to CPU per request by the number of spans: the effects with their intervals, and the line
 //! through them, whose slope is what a span costs.
 
+use super::axes::Axes;
 use crate::analysis::findings::{Findings, SpanCosts, SpanPoint};
-use crate::report::drawing::{
-    Axis, Chart, Frame, Ink, Mark, Place, Point, WIDTH, group, line, path, slug,
-};
-use crate::report::figures::Scale;
+use crate::report::drawing::{Axis, Chart, Frame, Ink, Mark, WIDTH, group, line, path, slug};
 use crate::report::figures::reach;
-use crate::report::sections::spans::{of_whom, price, scale};
+use crate::report::subjects::spans::{of_whom, price, scale};
 use crate::report::wording::with_interval;
 
 const FRAME: Frame = Frame { left: 54.0, right: WIDTH - 18.0, top: 14.0, bottom: 226.0 };
@@ -47,11 +45,9 @@ fn on_line(costs: &SpanCosts, spans: f64) -> f64 {
     costs.per_request_us.value + costs.per_span_us.value * spans
 }
 
-/// The axes that all charts share.
+/// What all charts share.
 struct Plot {
-    x: Axis,
-    y: Axis,
-    scale: Scale,
+    axes: Axes,
     most: f64,
 }
 
@@ -69,28 +65,24 @@ impl Plot {
             .flat_map(ends)
             .map(|us| scale.in_unit(us))
             .fold((0.0_f64, 0.0_f64), |(l, h), v| (l.min(v), h.max(v)));
-        (most > 0.0 && high > low).then(|| Self {
+        let axes = Axes {
             x: Axis::linear(0.0, most * 1.04, FRAME.left + 8.0, FRAME.right),
             y: FRAME.up(low * 1.05, high * 1.05),
             scale,
-            most,
-        })
-    }
-
-    fn height(&self, us: f64) -> f64 {
-        self.y.at(self.scale.in_unit(us))
+        };
+        (most > 0.0 && high > low).then_some(Self { axes, most })
     }
 
     fn chart(&self, lines: &[&SpanCosts], baseline: &str) -> Chart {
         let first = lines[0];
-        let (of, unit) = (of_whom(first), self.scale.unit());
+        let (of, unit) = (of_whom(first), self.axes.scale.unit());
         let whose = match first.service {
             None => "its number of spans".to_owned(),
             Some(_) => format!("the spans that {of} adds to it"),
         };
-        let zero = self.height(0.0);
+        let zero = self.axes.height(0.0);
         let zero = line("zero", [FRAME.left, FRAME.right], [zero, zero]);
-        let grid = [FRAME.rows(&self.y, 5), FRAME.feet(&self.x, 7), vec![zero]].concat();
+        let grid = [FRAME.rows(&self.axes.y, 5), FRAME.feet(&self.axes.x, 7), vec![zero]].concat();
         let price = |l: &&SpanCosts| format!("{}: {}", l.variant, price(l));
         Chart {
             id: format!("spans-{}", slug(first.service.as_deref().unwrap_or("all"))),
@@ -106,22 +98,20 @@ impl Plot {
     }
 
     fn line(&self, costs: &SpanCosts) -> Mark {
-        let place =
-            |spans: f64| -> Place { (self.x.at(spans), self.height(on_line(costs, spans))) };
-        let point = |spans: f64, of, what: String| {
-            let says = format!("{}, {what}: {}", costs.variant, with_interval(self.scale, of));
-            Point::of(self.x.at(spans), of, |us| self.height(us), says)
+        let end = |spans: f64| self.axes.at(spans, on_line(costs, spans));
+        let point = |spans: f64, of, what: &str| {
+            self.axes.point(self.axes.x.at(spans), of, &format!("{}, {what}", costs.variant))
         };
-        let whatever = point(0.0, costs.per_request_us, "whatever its spans".into());
+        let whatever = point(0.0, costs.per_request_us, "whatever its spans");
         let dots = points(costs)
-            .flat_map(|p| point(p.spans as f64, p.effect_us, p.load.clone()).whole("dot", 5.0));
-        let line = path("line", [place(0.0), place(self.most)]);
+            .flat_map(|p| point(p.spans as f64, p.effect_us, &p.load).whole("dot", 5.0));
+        let line = path("line", [end(0.0), end(self.most)]);
         let marks = [line].into_iter().chain(whatever.whole("hollow", 4.5)).chain(dots);
         group(&costs.variant, marks.collect())
     }
 
     fn describes(&self, costs: &SpanCosts) -> String {
-        let figure = |of| with_interval(self.scale, of);
+        let figure = |of| with_interval(self.axes.scale, of);
         let point = |p: &SpanPoint| format!("{} spans {}", p.spans, figure(p.effect_us));
         let points: Vec<String> = points(costs).map(point).collect();
         let (variant, price, each) = (&costs.variant, price(costs), figure(costs.per_request_us));

@@ -52,12 +52,12 @@ fn pictures(screen: &Screen, palette: &Palette) -> Markup {
 fn table(sheet: &Sheet) -> Markup {
     let reaches: Vec<(f64, f64)> = (0..sheet.columns.len()).map(|at| reach(sheet, at)).collect();
     let close = if sheet.rows.len() > FEW_ROWS { "sheet close" } else { "sheet" };
-    // What a variant is needs the room that the metrics leave.
+    // The description takes the width that the metrics leave.
     let share = format!("width:{}%", 46usize.saturating_sub(sheet.columns.len() * 4).max(20));
     html! {
         table class=(close) {
             thead { tr {
-                th scope="col" style=(share) { (sheet.place) }
+                th scope="col" style=(share) { (sheet.at_load) }
                 @for head in &sheet.columns { th scope="col" { (title(head)) } }
             } }
             tbody { @for row in &sheet.rows { (table_row(row, sheet, &reaches)) } }

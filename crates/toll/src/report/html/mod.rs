@@ -9,8 +9,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 use crate::analysis::findings::Findings;
 
+use super::composition::Document;
 use super::document::{Cell, Column, Group, Kind, Piece, Section, Table, Tone};
-use super::sections::{Detail, Document};
+use super::sections::Detail;
 use palette::Palette;
 
 /// Texts of up to this many letters stay on one line, so that a long neighbour does not squeeze them.
@@ -66,7 +67,7 @@ fn document(title: &str, body: &Markup) -> String {
     page.into_string()
 }
 
-/// Where everything is; stays in sight where there is room beside the page.
+/// The table of contents; it stays in sight beside the page if the window is wide enough.
 fn contents(sections: &[Section]) -> Markup {
     markup! {
         nav aria-label="contents" {

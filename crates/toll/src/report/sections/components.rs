@@ -9,7 +9,7 @@ use crate::report::parts::{self, Part};
 use crate::report::values::{in_first_order, value_of};
 use crate::report::wording::load_title;
 
-/// Variants that a line of answer has room for.
+/// Variants that a line of answer names at most.
 const MOST_ANSWERED: usize = 2;
 
 /// CPU per request and idle CPU by component.

@@ -20,7 +20,7 @@ use crate::report::wording::{
     load_title, measured_scale, metric_title, primary, range, tone, verdict,
 };
 
-/// Variants that a line of answer has room for.
+/// Variants that a line of answer names at most.
 const MOST_ANSWERED: usize = 3;
 
 /// Whatever weakens the result, by what it is about.
@@ -184,7 +184,7 @@ fn signed_interval(scale: Scale, of: Estimate) -> String {
 
 /// Each variant against the one before it, where neither is the baseline; a row a pair and headline kind of metric.
 fn between(load: &LoadFindings) -> Option<Table> {
-    let told = [Metric::LatencyP50, Metric::LatencyP99, Metric::CpuPerRequest, Metric::Memory];
+    let shown = [Metric::LatencyP50, Metric::LatencyP99, Metric::CpuPerRequest, Metric::Memory];
     let row = |e: &Effect| {
         let scale = difference_scale(measured_scale(load, e.metric), [e]);
         let title = format!("{}, {}", metric_title(e.metric), scale.unit());
@@ -199,7 +199,7 @@ fn between(load: &LoadFindings) -> Option<Table> {
         rows: load
             .between
             .iter()
-            .filter(|e| pair(e) == name && told.contains(&e.metric))
+            .filter(|e| pair(e) == name && shown.contains(&e.metric))
             .map(row)
             .collect(),
     };
@@ -245,7 +245,7 @@ pub(in crate::report) fn headline(findings: &Findings) -> Option<Section> {
     let scatters: Vec<Cell> = effects.iter().filter_map(|e| scatter(e)).collect();
     pieces.extend((!scatters.is_empty()).then_some(Piece::List(scatters)));
     let section = Section::new("headline", "How sure the headline figures are", pieces);
-    (!is_empty).then(|| section.saying(format!("{proven} of {all} effects can be told")))
+    (!is_empty).then(|| section.saying(format!("{proven} of {all} effects are clear")))
 }
 
 fn headline_row(effect: &Effect) -> Vec<Cell> {

@@ -3,10 +3,10 @@
 use crate::analysis::findings::{Findings, HeapTrend};
 
 use crate::report::charts;
-use crate::report::document::{Cell, Piece, Section, Tone};
-use crate::report::figures::{Quantity, Scale, p_value};
+use crate::report::document::{Cell, Piece, Section};
+use crate::report::subjects::heap::in_words;
 
-/// Whether the heaps grew; none when no JVM told of its heap.
+/// Whether the heaps grew; none when no JVM reported its heap.
 pub(in crate::report) fn heap(findings: &Findings) -> Option<Section> {
     let mut text = "Heap in use after each collection of the old generation, by the time under load: what is left then is what the program holds. Growth is judged by the Mann-Kendall test within each life of a JVM; its speed is Sen's slope.".to_owned();
     if findings.heap_trends.iter().any(|trend| trend.p_value.is_none()) {
@@ -30,27 +30,4 @@ fn answer(findings: &Findings) -> String {
 fn verdict(trend: &HeapTrend) -> Cell {
     let (said, tone) = in_words(trend);
     Cell::toned(format!("{}, {}: {said}", trend.pod, trend.variant), tone)
-}
-
-/// What a trend says, without of whom.
-pub(in crate::report) fn in_words(trend: &HeapTrend) -> (String, Tone) {
-    let points = trend.points;
-    let (Some(slope), Some(p)) = (trend.mib_per_minute, trend.p_value) else {
-        let times = if points == 1 { "once".into() } else { format!("{points} times") };
-        return (format!("cannot tell: the old generation was collected {times}"), Tone::Unknown);
-    };
-    let scale = Scale::of(Quantity::Mebibytes, [slope]);
-    let p = p_value(p);
-    let by = scale.with_unit(slope.abs());
-    if trend.grows {
-        let said = format!("grows by {by} a minute ({p}, {points} points): maybe a leak");
-        return (said, Tone::Worse);
-    }
-    if trend.falls {
-        return (format!("falls by {by} a minute ({p}, {points} points)"), Tone::Same);
-    }
-    let unit = scale.unit();
-    let said =
-        format!("no trend ({}\u{a0}{unit} a minute, {p}, {points} points)", scale.signed(slope));
-    (said, Tone::Same)
 }

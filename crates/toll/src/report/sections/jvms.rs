@@ -1,19 +1,19 @@
-//! Turns what the JVMs tell of themselves into the table that the study prints: baseline, variant, difference.
+//! Turns what the JVMs report into the table that the study prints: baseline, variant, difference.
 //! Draws nothing.
 
 use crate::analysis::findings::{Estimate, Findings, JvmUse, LoadFindings, Measured, Metric, View};
 
 use super::pods::other_rates;
-use super::spans::detailed;
 use crate::report::document::{Cell, Group, Piece, Section, Table, figures, words};
 use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale, change, signed, verbatim};
+use crate::report::subjects::spans::detailed;
 use crate::report::values::value_of;
 use crate::report::wording::{
     difference_scale, interval, interval_title, load_title, measured_scale, metric_title, range,
 };
 
-/// The JVMs under each load, those of virtual users first; none when no JVM told anything.
+/// The JVMs under each load, those of virtual users first; none when no JVM reported anything.
 pub(in crate::report) fn jvms(findings: &Findings) -> Option<Section> {
     let text = "What each JVM tells of itself, mean over rounds; differences are within rounds. CPU load is a share of the time of all cores, by the JVM's own counter. Collecting garbage and compiling take shares of the time that passes.";
     let mut pieces = vec![Piece::Text(text.into())];
@@ -31,9 +31,9 @@ pub(in crate::report) fn jvms(findings: &Findings) -> Option<Section> {
 
 /// All loads with JVMs, those of virtual users first: the study is about them.
 fn shown(findings: &Findings) -> Vec<&LoadFindings> {
-    let told = detailed(findings).into_iter().filter(|load| !load.jvms.is_empty());
+    let loads = detailed(findings).into_iter().filter(|load| !load.jvms.is_empty());
     let (users, others): (Vec<&LoadFindings>, Vec<&LoadFindings>) =
-        told.partition(|load| load.view == View::Users);
+        loads.partition(|load| load.view == View::Users);
     users.into_iter().chain(others).collect()
 }
 
@@ -120,7 +120,7 @@ impl Sheet<'_> {
         !self.load.reference.is_empty()
     }
 
-    /// What the JVM of `pod` told in both variants; none when it told it in neither.
+    /// What the JVM of `pod` reported in both variants; none when it did so in neither.
     fn row(&self, line: &Line, pod: &str) -> Option<Vec<Cell>> {
         let uses = &self.load.jvms.iter().find(|row| row.pod == pod)?.uses;
         let of = |variant| uses.iter().find(|u| u.variant == variant).and_then(line.of);
@@ -190,7 +190,7 @@ impl Sheet<'_> {
     }
 }
 
-/// Decimals that leave a published figure three digits, and all whole ones: more has no room in its column.
+/// Decimals that leave a published figure three digits, and all whole ones: more would not fit its column.
 fn places(largest: f64) -> i32 {
     (2.0 - largest.log10().floor()).clamp(0.0, 6.0) as i32
 }

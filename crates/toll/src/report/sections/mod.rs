@@ -1,10 +1,9 @@
-//! Composes a report: its first screen and its sections in their order, the same for every study and every way to draw
-//! it. A section has one line that answers for it, so a page can keep it folded. Draws nothing.
+//! The sections of a report in their order, the same for every study and every way to draw them. A section has one line that answers for it, so a page can keep it folded. Draws nothing.
 
 mod components;
 pub(super) mod content;
 mod curve;
-pub(super) mod heap;
+mod heap;
 mod jvms;
 pub(super) mod payers;
 mod pods;
@@ -15,9 +14,9 @@ mod reading;
 pub(super) mod record;
 mod regimes;
 mod settled;
-pub(super) mod spans;
+mod spans;
 pub(super) mod staircase;
-pub(super) mod sweep;
+mod sweep;
 mod tools;
 
 use crate::analysis::findings::{Findings, LoadFindings, View};
@@ -25,11 +24,11 @@ use crate::analysis::findings::{Findings, LoadFindings, View};
 use super::charts;
 use super::document::Section;
 use super::drawing::Chart;
-use super::first::Screen;
+use super::subjects::spans::{in_order, is_point_only};
+use super::subjects::staircase::{Stairs, nearest};
+use super::subjects::sweep::Sweep;
 use super::wording::is_primary;
 use curve::curve;
-use staircase::Stairs;
-use sweep::Sweep;
 use tools::tools;
 
 /// How much a reader takes.
@@ -41,27 +40,15 @@ pub(super) enum Detail {
     Forge,
 }
 
-/// A whole report.
-pub(super) struct Document {
-    pub(super) screen: Screen,
-    pub(super) sections: Vec<Section>,
-}
-
-impl Document {
-    pub(super) fn of(findings: &Findings, detail: Detail) -> Self {
-        Self { screen: Screen::of(findings), sections: all(findings, detail) }
-    }
-}
-
 /// All sections behind the first screen.
-fn all(findings: &Findings, detail: Detail) -> Vec<Section> {
+pub(super) fn all(findings: &Findings, detail: Detail) -> Vec<Section> {
     let stairs = Stairs::all(findings);
     let sweep = Sweep::of(findings);
     let open = open_loads(findings);
     let leading = leading(&stairs, sweep.as_ref());
-    let told: Vec<&LoadFindings> = open.iter().map(|i| &findings.loads[*i]).collect();
+    let shown: Vec<&LoadFindings> = open.iter().map(|i| &findings.loads[*i]).collect();
     let detailed: Vec<&LoadFindings> =
-        told.iter().copied().filter(|load| !spans::is_point_only(findings, load)).collect();
+        shown.iter().copied().filter(|load| !is_point_only(findings, load)).collect();
     let mut sections: Vec<Section> = Vec::new();
     sections.extend(content::headline(findings));
     let of_view = |equal: bool| {
@@ -77,8 +64,8 @@ fn all(findings: &Findings, detail: Detail) -> Vec<Section> {
     sections.extend(spans::spans(findings));
     sections.extend(jvms::jvms(findings));
     sections.extend(heap::heap(findings));
-    if !told.is_empty() {
-        sections.push(components::cpu(findings, &told).showing(cpu_charts(findings)));
+    if !shown.is_empty() {
+        sections.push(components::cpu(findings, &shown).showing(cpu_charts(findings)));
         sections.extend(pods::top(findings, &detailed));
         sections.push(components::memory(&detailed).showing(memory_charts(findings)));
     }
@@ -97,29 +84,29 @@ fn all(findings: &Findings, detail: Detail) -> Vec<Section> {
 
 /// Loads that are no cell of a sweep; those that only serve a line through the spans come last.
 fn open_loads(findings: &Findings) -> Vec<usize> {
-    let order = spans::in_order(findings).into_iter();
+    let order = in_order(findings).into_iter();
     order.filter(|i| findings.loads[*i].cell.is_none()).collect()
 }
 
 /// The cells that stand for a staircase, or for a sweep.
 fn leading<'a>(stairs: &[Stairs<'a>], sweep: Option<&Sweep<'a>>) -> Vec<&'a LoadFindings> {
-    match (staircase::nearest(stairs), sweep) {
+    match (nearest(stairs), sweep) {
         (nearest, Some(sweep)) if nearest.is_empty() => sweep.largest(),
         (nearest, _) => nearest,
     }
 }
 
-/// The cells that are told one by one.
+/// The cells that are shown one by one.
 fn cells<'a>(
     findings: &'a Findings,
     leading: &[&LoadFindings],
     detail: Detail,
 ) -> Vec<&'a LoadFindings> {
-    let is_told = |load: &&LoadFindings| {
+    let is_shown = |load: &&LoadFindings| {
         let leads = leading.iter().any(|of| std::ptr::eq(*of, *load));
         load.cell.is_some() && (detail == Detail::All || leads)
     };
-    findings.loads.iter().filter(is_told).collect()
+    findings.loads.iter().filter(is_shown).collect()
 }
 
 /// But that of the first screen.
@@ -130,7 +117,7 @@ fn cpu_charts(findings: &Findings) -> Vec<Chart> {
 
 fn memory_charts(findings: &Findings) -> Vec<Chart> {
     let loads = findings.loads.iter().filter(|load| load.cell.is_none());
-    loads.filter(|load| !spans::is_point_only(findings, load)).flat_map(charts::memory).collect()
+    loads.filter(|load| !is_point_only(findings, load)).flat_map(charts::memory).collect()
 }
 
 fn published(

@@ -13,7 +13,7 @@ use crate::report::wording::{interval, interval_title, tone};
 
 /// Components of a role that are named one by one in a sentence.
 const FEW: usize = 2;
-/// A sentence has room for so many besides the application.
+/// Components that a sentence names at most, besides the application.
 const MOST_PAYERS: usize = 3;
 
 /// Roles in the order of all tables, what they are called, and what the sum of several is.
@@ -43,7 +43,7 @@ pub(in crate::report) fn pieces(load: &LoadFindings, baseline: &str) -> Vec<Piec
     pieces
 }
 
-/// Where it cannot be told whether CPU changed at all, nothing has a share of the change.
+/// No component has a share of the change where it is unclear whether CPU changed at all.
 fn judged(load: &LoadFindings, attribution: &Attribution) -> Attribution {
     let mut judged = attribution.clone();
     let is_cpu =

@@ -52,8 +52,8 @@ fn answer(findings: &Findings) -> String {
             ratio(here.value)
         ))
     };
-    let mut told = rows.filter_map(both);
-    told.next().unwrap_or_default()
+    let mut answers = rows.filter_map(both);
+    answers.next().unwrap_or_default()
 }
 
 fn has_published(load: &LoadFindings) -> bool {

@@ -81,7 +81,8 @@ pub(in crate::report) fn machine(findings: &Findings) -> Section {
 
 fn label_and_value(fact: &Fact) -> [String; 2] {
     let (label, value) = match fact {
-        Fact::Told(label, value) => (label.as_str(), value.clone()),
+        Fact::Labelled(label, value) => (label.as_str(), value.clone()),
+        Fact::Artifact(artifact, version) => (artifact.label(), version.clone()),
         Fact::Database(server) => ("database", database(server)),
         Fact::Profile(name) => ("profile", name.clone()),
         Fact::Runtime(runtime) => ("runtime", runtime.clone()),
@@ -106,7 +107,7 @@ fn label_and_value(fact: &Fact) -> [String; 2] {
 pub(in crate::report) fn machine_line(findings: &Findings) -> String {
     let value = |label: &&str| {
         findings.facts.iter().find_map(|fact| match fact {
-            Fact::Told(of, value) if of == *label => Some(value.as_str()),
+            Fact::Labelled(of, value) if of == *label => Some(value.as_str()),
             _ => None,
         })
     };

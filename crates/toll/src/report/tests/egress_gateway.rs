@@ -1,7 +1,7 @@
 //! Made-up findings of a run like egress-gateway: six variants on a staircase of eight steps. No number in them was
 //! measured; those of the reference are the published ones.
 
-use super::made_up::{caveat, claim, extent, fact, judged, open, owner, rounds};
+use super::made_up::{caveat, claim, claim_about, extent, fact, judged, open, owner, rounds};
 use crate::analysis::findings::*;
 
 const ROUNDS: usize = 4;
@@ -419,22 +419,35 @@ fn recomputed() -> Vec<RecomputedRow> {
 
 fn proof(case: Case) -> ProofSummary {
     let mut claims = vec![
-        claim(
+        claim_about(
+            Topic::EndToEnd,
             "airline-db: TLS is end to end: its callers meet its own certificate",
             "SHA-256 61...",
         ),
-        claim("airline-db: TLS is end to end: it saw its callers' own certificates", "flights"),
-        claim("airline-db: every acknowledged booking is there, and none that was not sent", "431"),
-        claim("airline-db: no booking was made twice", "0"),
+        claim_about(
+            Topic::EndToEnd,
+            "airline-db: TLS is end to end: it saw its callers' own certificates",
+            "flights",
+        ),
+        claim_about(
+            Topic::Acknowledged,
+            "airline-db: every acknowledged booking is there, and none that was not sent",
+            "431",
+        ),
+        claim_about(Topic::Doubled, "airline-db: no booking was made twice", "0"),
         claim("airline-db: one seat is taken for each booking, none was lost or doubled", "431"),
     ];
     claims.extend(PARTS.map(|(part, _)| {
         claim(&format!("{part}: the application got exactly the requests that were sent"), "2155")
     }));
     if case.name == "none" {
-        claims.push(claim("no request crossed a sidecar", "0"));
+        claims.push(claim_about(Topic::Crossings, "no request crossed a sidecar", "0"));
     } else {
-        claims.push(claim("every request crossed the sidecars on its way", "5200"));
+        claims.push(claim_about(
+            Topic::Crossings,
+            "every request crossed the sidecars on its way",
+            "5200",
+        ));
         let links = ["flights", "bookings", "customers"];
         claims.extend(links.map(|to| {
             claim(&format!("web to {to}: every connection between the sidecars is TLS"), "16 of 16")
@@ -445,7 +458,11 @@ fn proof(case: Case) -> ProofSummary {
     }
     match case.name {
         "none" => {}
-        "bypass" => claims.push(claim("airline-db: its bytes went past every sidecar", "0")),
+        "bypass" => claims.push(claim_about(
+            Topic::Bypass,
+            "airline-db: its bytes went past every sidecar",
+            "0",
+        )),
         _ => claims.extend(["flights", "bookings", "customers"].map(|part| {
             let said = "sidecar, outbound: enough bytes for every operation of airline-db";
             claim(&format!("{part} {said}"), "210000")
@@ -453,15 +470,19 @@ fn proof(case: Case) -> ProofSummary {
     }
     if case.name.starts_with("gateway") {
         let said = "airline-db: every open connection's source address is the egress gateway's";
-        claims.push(claim(said, "10.77.0.9 (48)"));
+        claims.push(claim_about(Topic::EgressAddress, said, "10.77.0.9 (48)"));
     }
     if case.mesh_us[1] > 100.0 {
         let said = "egress gateway: it refuses a client without an identity of the mesh";
-        claims.push(claim(said, "connection closed without an answer, 1 counted"));
+        claims.push(claim_about(
+            Topic::Identity,
+            said,
+            "connection closed without an answer, 1 counted",
+        ));
     }
     if case.mesh_us[2] > 0.0 {
         let said = "SNI proxy: it took every connection of the egress gateway for airline-db";
-        claims.push(claim(said, "48"));
+        claims.push(claim_about(Topic::SniProxy, said, "48"));
     }
     let arms = if case.name == "bypass" { 64 } else { 32 };
     ProofSummary { variant: case.name.into(), arms, proven: arms, claims, spans: vec![] }

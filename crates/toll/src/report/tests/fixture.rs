@@ -3,7 +3,7 @@
 
 use toll_lab::{ServiceSpans, Spans};
 
-use super::made_up::{caveat, claim, extent, fact, judged, open, owner, rounds};
+use super::made_up::{caveat, claim, claim_about, extent, fact, judged, open, owner, rounds};
 use crate::analysis::findings::*;
 
 const ROUNDS: usize = 5;
@@ -547,7 +547,7 @@ fn proofs() -> Vec<ProofSummary> {
             "baseline",
             60,
             vec![
-                claim("collector: no span arrived", "0"),
+                claim_about(Topic::Spans, "collector: no span arrived", "0"),
                 claim("no JVM was started with an agent", "no agent"),
             ],
             vec![],
@@ -555,7 +555,11 @@ fn proofs() -> Vec<ProofSummary> {
         summary(
             "agent",
             30,
-            vec![claim("collector: every request left 10 spans: 1 of gateway, 9 of vets", "9060")],
+            vec![claim_about(
+                Topic::Spans,
+                "collector: every request left 10 spans: 1 of gateway, 9 of vets",
+                "9060",
+            )],
             vec![
                 of_loads(&["same-rate", "vus-320", "vus-700"], 9, 24_160),
                 of_loads(&["spans-1"], 1, 4_200),

@@ -81,7 +81,7 @@ pub fn extent(arms: &[&str], rounds: usize) -> Extent {
 
 /// A caveat in words.
 pub fn caveat(kind: CaveatKind, text: &str) -> Caveat {
-    Caveat::Told { kind, text: text.into() }
+    Caveat::Text { kind, text: text.into() }
 }
 
 /// The owner of that role in a pod.
@@ -97,16 +97,16 @@ pub fn open(rate_per_s: f64) -> Release {
 
 /// A line of the machine's facts.
 pub fn fact(label: &str, value: &str) -> Fact {
-    Fact::Told(label.into(), value.into())
+    Fact::Labelled(label.into(), value.into())
 }
 
-/// A claim that holds, as the lab words it.
+/// A claim that holds.
 pub fn claim(claim: &str, seen: &str) -> Claim {
+    claim_about(Topic::Other, claim, seen)
+}
+
+/// A claim that holds and sums others up.
+pub fn claim_about(topic: Topic, claim: &str, seen: &str) -> Claim {
     let (expected, seen) = (seen.into(), seen.into());
-    crate::analysis::from_lab::claim(&toll_lab::Claim {
-        claim: claim.into(),
-        expected,
-        seen,
-        holds: true,
-    })
+    Claim { topic, claim: claim.into(), expected, seen, holds: true }
 }

@@ -132,7 +132,7 @@ fn a_leak_is_held_against_the_baselines() {
     assert_eq!(leak(None), expected);
     assert!(leak(Some(Growth::Grows)).ends_with("; the baseline's grows, too"));
     assert!(leak(Some(Growth::DoesNot)).ends_with("; the baseline's does not"));
-    assert!(leak(Some(Growth::Unknown)).ends_with("; of the baseline's nothing can be told"));
+    assert!(leak(Some(Growth::Unknown)).ends_with("; whether the baseline's does is not known"));
     let unsettled = said(Caveat::Unsettled { arms: 1, all: 15 });
     assert!(unsettled.starts_with("1 of 15 arms had not settled"), "{unsettled}");
 }
@@ -143,8 +143,9 @@ fn what_proofs_left_out_names_the_variants() {
         let variants = vec!["bare".into(), "mesh".into()];
         said(Caveat::LeftOut { variants, what })
     };
-    let other = LeftOut::Other("a count of operations".into());
-    assert_eq!(left_out(other), "bare, mesh: left out of the proof: a count of operations");
+    let rows = LeftOut::Rows { database: "postgres".into() };
+    let expected = "bare, mesh: left out of the proof: the rows of postgres: the study does not say how to count them";
+    assert_eq!(left_out(rows), expected);
     let crossing = "bare, mesh: left out of the proof: that no request crossed a sidecar, a claim that needs a service that reports its requests";
     assert_eq!(left_out(LeftOut::NoCrossing), crossing);
     let services = vec![ServiceSpans { service: "vets".into(), expected: 3600, arrived: 3564 }];

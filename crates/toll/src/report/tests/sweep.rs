@@ -83,13 +83,15 @@ fn sizes_whose_own_rounds_tell_nothing_are_left_out_of_what_the_lines_say() {
     let said = "ambient takes less memory than sidecar from 2 to 90 pods at 20 requests/s.";
     assert_eq!(crossing_of(&findings), said);
     findings.crossings[0].alike = vec![90];
-    let said = "from how many pods on ambient takes less memory than sidecar cannot be told at 20 requests/s.";
+    let said =
+        "from how many pods on ambient takes less memory than sidecar is unclear at 20 requests/s.";
     assert_eq!(crossing_of(&findings), said);
 }
 
 #[test]
 fn a_crossing_whose_interval_reaches_past_the_largest_size_cannot_be_told() {
-    let said = "from how many pods on ambient takes less memory than sidecar cannot be told at 20 requests/s.";
+    let said =
+        "from how many pods on ambient takes less memory than sidecar is unclear at 20 requests/s.";
     assert_eq!(crossing_of(&with_crossings(&[(40.0, 120.0)])), said);
 }
 
@@ -125,7 +127,8 @@ fn service_time_that_falls_in_the_baseline_too_is_not_blamed_on_the_mesh() {
     let mut findings = ambient_replicas();
     let bare = &mut findings.service_times[0].variants[0];
     bare.fall = bare.fall.map(|fall| Estimate { high: 4.0, ..fall });
-    let said = "whether the median falls from 20 to 800 requests/s in bare cannot be told (−135.3 to +4.0 µs)";
+    let said =
+        "whether the median falls from 20 to 800 requests/s in bare is unclear (−135.3 to +4.0 µs)";
     assert!(html(&findings).replace('\u{a0}', " ").contains(said));
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn hello(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Whether ztunnel did what it was told.
+/// Whether ztunnel took what it was sent.
 ///
 /// # Errors
 /// Why not, in its own words.

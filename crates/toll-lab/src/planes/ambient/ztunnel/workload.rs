@@ -1,4 +1,4 @@
-//! A pod, as ztunnel is told of it.
+//! A pod, in the form that ztunnel takes.
 
 use crate::topology::PodAddresses;
 
@@ -6,7 +6,7 @@ use crate::topology::PodAddresses;
 pub(super) const NAMESPACE: &str = "default";
 pub(super) const CLUSTER: &str = "Kubernetes";
 
-/// A pod, as ztunnel is told of it.
+/// A pod, in the form that ztunnel takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Workload {
     /// Unique in the cluster.

@@ -46,7 +46,7 @@ pub(crate) enum State {
     Waiting,
     /// It has taken all its pods.
     Served,
-    /// It does not do what it is told, or the socket broke.
+    /// It refuses what it is sent, or the socket broke.
     Refused(String),
 }
 
@@ -71,8 +71,8 @@ impl Zds {
 
 impl Drop for Zds {
     fn drop(&mut self) {
-        let told = self.stop.write_all(b"0");
-        if let (Ok(()), Some(thread)) = (told, self.thread.take()) {
+        let stopped = self.stop.write_all(b"0");
+        if let (Ok(()), Some(thread)) = (stopped, self.thread.take()) {
             let _ = thread.join();
         }
     }

@@ -93,6 +93,7 @@ impl Graph {
             after: &after,
             spans: None,
             issued: None,
+            spread: Spread::InTurn,
         };
         match deployment.data_plane {
             DataPlane::Bare | DataPlane::Agent(_) => prove_none(&window, &as_seen(&self.topology)),

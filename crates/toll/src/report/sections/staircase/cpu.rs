@@ -1,13 +1,13 @@
 //! CPU of a request by who uses it: the data plane's proxies by role, and the application's services apart.
 
 use super::throughput::by_clients;
-use super::words::{microseconds, several_clients};
-use super::{Stairs, in_order};
+use super::words::microseconds;
 use crate::analysis::findings::{Estimate, Metric, Role, VariantLoad};
 use crate::report::charts;
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::Scale;
 use crate::report::parts::{self, Part};
+use crate::report::subjects::staircase::{Stairs, in_order, several_clients};
 use crate::report::values::in_first_order;
 use crate::report::wording::interval;
 

@@ -1,10 +1,10 @@
 //! What each case costs in one table: against the baseline, then against the case before it. Draws nothing.
 
-use super::Stairs;
 use super::words::{as_change, microseconds, percents, signed_interval};
 use crate::analysis::findings::{Estimate, StaircaseDifference};
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::{Scale, ratio, rounded};
+use crate::report::subjects::staircase::Stairs;
 use crate::report::values::in_first_order;
 use crate::report::wording::{change_in_words, outside_zero};
 

@@ -1,15 +1,14 @@
 //! Published changes of the throughput beside the measured ones, each against the case that the study holds it
 //! against: a source that prints one percentage may mean several. Draws nothing.
 
-use super::Stairs;
 use super::words::{as_change, percents, signed_interval};
 use crate::analysis::findings::{Derived, Estimate, Findings, RecomputedRow};
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::{signed, verbatim};
 use crate::report::sections::published::{Derivation, did_not_run, notes, recomputed};
-use crate::report::sections::sweep::listed;
+use crate::report::subjects::staircase::Stairs;
 use crate::report::values::in_first_order;
-use crate::report::wording::change_in_words;
+use crate::report::wording::{change_in_words, listed};
 
 /// What the source says of the throughput, and what follows from the rest; none when the study has nothing of it.
 pub(in crate::report) fn published(all: &[Stairs<'_>], findings: &Findings) -> Option<Section> {

@@ -1,35 +1,13 @@
 //! Response times at the step that the published study tells of. Draws nothing.
 
-use super::words::several_clients;
-use super::{Stairs, in_order};
-use crate::analysis::findings::{Estimate, Metric, VariantLoad};
+use crate::analysis::findings::{Estimate, VariantLoad};
 use crate::report::charts;
 use crate::report::document::{Cell, Piece, Section, Table, Tone, figures, words};
-use crate::report::figures::{Quantity, Scale};
+use crate::report::figures::Scale;
+use crate::report::subjects::staircase::{
+    STATISTICS, Stairs, in_order, response_of, scale_of_response, several_clients,
+};
 use crate::report::wording::interval;
-
-/// In the order of the published study.
-pub(in crate::report) const STATISTICS: [(Metric, &str); 5] = [
-    (Metric::LatencyMean, "mean"),
-    (Metric::LatencyP50, "p50"),
-    (Metric::LatencyP90, "p90"),
-    (Metric::LatencyP95, "p95"),
-    (Metric::LatencyP99, "p99"),
-];
-
-/// One statistic of a variant with its interval.
-pub(in crate::report) fn response_of(variant: &VariantLoad, metric: Metric) -> Option<Estimate> {
-    let found = variant.metrics.iter().find(|(m, of)| *m == metric && of.value.is_finite());
-    found.map(|(_, of)| *of)
-}
-
-/// One scale for table and chart: that of the figures, whatever their intervals reach.
-pub(in crate::report) fn scale_of_response(variants: &[&VariantLoad]) -> Scale {
-    let values = variants.iter().flat_map(|v| STATISTICS.map(|(metric, _)| response_of(v, metric)));
-    let values: Vec<f64> = values.flatten().map(|e| e.value).collect();
-    let unit = Scale::of(Quantity::Time, [values.iter().copied().fold(0.0, f64::max)]);
-    unit.with_decimals_for(values)
-}
 
 /// A row a variant; none when no load had a step.
 pub(super) fn response(stairs: &Stairs<'_>) -> Option<Section> {

@@ -1,13 +1,12 @@
 //! Throughput by clients and variant. Draws nothing.
 
-use super::Stairs;
 use crate::analysis::findings::{Estimate, StaircaseStep};
 use crate::report::charts;
 use crate::report::document::{Cell, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale};
-use crate::report::sections::sweep::listed;
-use crate::report::wording::range;
+use crate::report::subjects::staircase::Stairs;
+use crate::report::wording::{listed, range};
 
 /// A row a step, with the intervals below.
 pub(super) fn throughput(stairs: &Stairs<'_>) -> Section {

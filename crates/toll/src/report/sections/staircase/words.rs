@@ -3,13 +3,7 @@
 use crate::analysis::findings::Estimate;
 use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale};
-use crate::report::sections::sweep::several;
 use crate::report::wording::range;
-
-/// `20 clients`.
-pub(in crate::report) fn several_clients(clients: u32) -> String {
-    several(clients as usize, "client")
-}
 
 /// Percentages with one decimal: those of a column compare, and the published ones have none.
 pub(super) fn percents() -> Scale {

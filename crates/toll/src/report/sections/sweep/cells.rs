@@ -1,12 +1,12 @@
 //! All that one cell shows, each behind a title of its own; what the sections mean is said once, before the first.
 
 use super::resources;
-use super::words::cell_name;
 use crate::analysis::findings::{Findings, LoadFindings};
 use crate::report::charts;
 use crate::report::document::{Piece, Section};
 use crate::report::sections::content;
 use crate::report::sections::{components, pods};
+use crate::report::subjects::sweep::cell_name;
 use crate::report::wording::is_primary;
 
 /// Each of `detailed` behind a title; none without cells. Memory over time is drawn of the `leading` ones: the others

@@ -1,12 +1,12 @@
 //! One line a cell: latency, CPU and memory of every variant.
 
-use super::Sweep;
 use super::resources::{PARTS, Part};
-use super::words::{cell_name, scale_over};
+use super::words::scale_over;
 use crate::analysis::findings::{LoadFindings, Metric, ResourceGroup, ResourceUse};
 use crate::report::charts;
 use crate::report::document::{Cell, Group, Piece, Section, Table, figures, words};
 use crate::report::figures::Scale;
+use crate::report::subjects::sweep::{Sweep, cell_name};
 use crate::report::values::{in_first_order, value_of};
 
 const PERCENTILES: [(Metric, &str); 2] = [(Metric::LatencyP50, "p50"), (Metric::LatencyP99, "p99")];

@@ -1,12 +1,11 @@
 //! Published figures of all cells in one table beside the measured ones, and what follows from them.
 
-use super::Sweep;
-use super::words::cell_name;
 use crate::analysis::findings::{LoadFindings, RecomputedRow, ReferenceRow};
 use crate::report::document::{Cell, Group, Piece, Section, Table, figures, words};
 use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale, ratio, verbatim_column};
 use crate::report::sections::published::{did_not_run, figure_title, notes, recomputed, row_name};
+use crate::report::subjects::sweep::{Sweep, cell_name};
 use crate::report::values::in_first_order;
 use crate::report::wording::range;
 

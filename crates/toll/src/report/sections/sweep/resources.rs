@@ -1,18 +1,18 @@
 //! CPU and memory by group of pods as lowest, highest and mean, and what `kubectl top` would make of the same
 //! counters. Adds nothing up.
 
-use super::Sweep;
-use super::words::{cell_name, several};
 use crate::analysis::findings::{
     LoadFindings, ResourceGroup, ResourceRow, ResourceUse, Spread, TopTotal,
 };
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::{Quantity, Scale};
+use crate::report::subjects::sweep::{Sweep, cell_name};
+use crate::report::wording::several;
 
 /// What a group of pods used of one kind.
 pub(super) type Part = fn(&ResourceUse) -> Option<Spread>;
 
-/// What is told of a group of pods.
+/// A quantity that is shown for each group of pods.
 pub(super) const PARTS: [(&str, Quantity, Part); 2] = [
     ("CPU", Quantity::Millicores, |of| of.cpu_millicores),
     ("memory", Quantity::Mebibytes, |of| of.memory_mib),

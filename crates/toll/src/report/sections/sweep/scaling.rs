@@ -1,15 +1,16 @@
 //! What grows with pods and rate: the fits as tables, where two variants cross in words, and how well the fits
 //! predict what they did not see. Fits nothing.
 
-use super::Sweep;
-use super::words::{at_rate, listed, several, stacked};
-use crate::analysis::findings::{Crossing, Estimate, HeldOut, ScaledQuantity, Scaling};
+use super::words::{at_rate, stacked};
+use crate::analysis::findings::{HeldOut, ScaledQuantity, Scaling};
 use crate::report::charts;
-use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
-use crate::report::figures::ends;
-use crate::report::figures::{Quantity, Scale, change, figure, signed, verbatim};
-use crate::report::values::in_first_order;
-use crate::report::wording::{interval, outside_zero};
+use crate::report::document::{Cell, Group, Piece, Section, Table, figures, words};
+use crate::report::figures::{Scale, change};
+use crate::report::subjects::scaling::{
+    crossings_in_words, growths, off, parts, quantity, quantity_title, shown_off,
+};
+use crate::report::subjects::sweep::Sweep;
+use crate::report::wording::{interval, level, listed, several};
 
 /// What it costs by pods and rate; none when nothing was fitted.
 pub(super) fn scaling(sweep: &Sweep<'_>) -> Option<Section> {
@@ -45,11 +46,6 @@ pub(super) fn scaling(sweep: &Sweep<'_>) -> Option<Section> {
     )
 }
 
-/// `95 %`.
-pub(in crate::report) fn level(estimate: Estimate) -> String {
-    format!("{:.0}\u{a0}%", estimate.level * 100.0)
-}
-
 /// Memory and CPU first.
 fn quantities(sweep: &Sweep<'_>) -> Vec<ScaledQuantity> {
     use ScaledQuantity::{AddedP50, AddedP99, Cpu, Memory};
@@ -59,34 +55,6 @@ fn quantities(sweep: &Sweep<'_>) -> Vec<ScaledQuantity> {
     };
     all.iter().filter(is_fitted).copied().collect()
 }
-
-/// What a quantity is given in.
-pub(in crate::report) fn quantity(of: ScaledQuantity) -> Quantity {
-    match of {
-        ScaledQuantity::Memory => Quantity::Mebibytes,
-        ScaledQuantity::Cpu => Quantity::Millicores,
-        ScaledQuantity::AddedP50 | ScaledQuantity::AddedP99 => Quantity::Time,
-    }
-}
-
-/// `memory`, as it stands in a sentence too.
-pub(in crate::report) fn quantity_title(of: ScaledQuantity) -> &'static str {
-    match of {
-        ScaledQuantity::Memory => "memory",
-        ScaledQuantity::Cpu => "CPU",
-        ScaledQuantity::AddedP50 => "added p50",
-        ScaledQuantity::AddedP99 => "added p99",
-    }
-}
-
-/// What the line of a variant says of so many pods at such a rate.
-pub(in crate::report) fn fitted(scaling: &Scaling, pods: f64, rate_per_s: f64) -> f64 {
-    let by_rate = scaling.per_request.map_or(0.0, |per_request| per_request.value * rate_per_s);
-    scaling.fixed.value + scaling.per_pod.value * pods + by_rate
-}
-
-/// One part of a line.
-type Part = fn(&Scaling) -> Option<Estimate>;
 
 /// A row a variant.
 fn fits(scalings: &[Scaling], quantity: ScaledQuantity) -> Group {
@@ -100,126 +68,13 @@ fn fits(scalings: &[Scaling], quantity: ScaledQuantity) -> Group {
     Group { title: Some(title), rows: rows.collect() }
 }
 
-/// The unit that the parts of lines share, since they are added up, and each with decimals of its own: a pod costs
-/// a fraction of what all of them do.
-fn parts(lines: &[&Scaling]) -> (&'static str, [(Part, Scale); 3]) {
-    let parts: [Part; 3] = [|s| Some(s.fixed), |s| Some(s.per_pod), |s| s.per_request];
-    let values = |part: Part| {
-        let values = lines.iter().filter_map(move |s| part(s)).map(|e| e.value);
-        values.collect::<Vec<_>>()
-    };
-    let quantity = lines.first().map_or(Quantity::Mebibytes, |s| quantity(s.quantity));
-    let whole = Scale::of(quantity, parts.into_iter().flat_map(values));
-    (whole.unit(), parts.map(|part| (part, whole.with_decimals_for(values(part)))))
-}
-
 /// Where variants cross, a line a pair and quantity.
 fn crossings(sweep: &Sweep<'_>) -> Vec<Cell> {
-    let told = told_crossings(&sweep.findings.crossings.iter().collect::<Vec<_>>());
-    told.into_iter()
+    let crossings = crossings_in_words(&sweep.findings.crossings.iter().collect::<Vec<_>>());
+    crossings
+        .into_iter()
         .map(|said| Cell::toned(said.sentence + &said.points + ".", said.tone))
         .collect()
-}
-
-/// What may be said of one crossing.
-struct Told {
-    /// `ambient takes less memory than sidecar`.
-    claim: String,
-    /// `from 3 to 90 pods`; empty where nothing can be told.
-    place: String,
-    tone: Tone,
-}
-
-/// What may be said of the crossings of two variants at all rates.
-pub(in crate::report) struct Said {
-    /// `ambient takes less CPU than sidecar from 3 to 90 pods at 20 requests/s and from 5 to 90 pods at 50 requests/s`.
-    pub(in crate::report) sentence: String,
-    /// ` (the lines cross at 1.3 [0.9 to 1.7] pods)`; empty when they do not where there can be pods.
-    pub(super) points: String,
-    tone: Tone,
-}
-
-/// What is said of several rates is one sentence.
-pub(in crate::report) fn told_crossings(crossings: &[&Crossing]) -> Vec<Said> {
-    let all: Vec<(Told, &Crossing)> = crossings.iter().map(|c| (told(c), *c)).collect();
-    let claims = in_first_order(all.iter().map(|(told, _)| told.claim.as_str()));
-    let said = |claim: &str| {
-        let of: Vec<&(Told, &Crossing)> =
-            all.iter().filter(|(told, _)| told.claim == claim).collect();
-        let points: Vec<String> = of.iter().filter_map(|(_, crossing)| point(crossing)).collect();
-        let points = if points.is_empty() {
-            String::new()
-        } else {
-            format!(" (the lines cross at {} pods)", listed(&points))
-        };
-        Said { sentence: sentence(claim, &of), points, tone: of[0].0.tone }
-    };
-    claims.into_iter().map(said).collect()
-}
-
-/// A claim with where it holds and at which rates; rates at which it holds alike stand together.
-fn sentence(claim: &str, of: &[&(Told, &Crossing)]) -> String {
-    let places = in_first_order(of.iter().map(|(told, _)| told.place.as_str()));
-    let place = |place: &str| {
-        let alike = of.iter().filter(|(told, _)| told.place == place);
-        let rates: Vec<String> = alike.filter_map(|(_, c)| c.rate_per_s).map(verbatim).collect();
-        let rates = if rates.is_empty() {
-            String::new()
-        } else {
-            format!(" at {}\u{a0}requests/s", listed(&rates))
-        };
-        format!("{place}{rates}").trim_start().to_owned()
-    };
-    let places: Vec<String> = places.into_iter().map(place).collect();
-    format!("{claim} {}", listed(&places)).trim_end().to_owned()
-}
-
-/// Only what the interval and the rounds of each size allow, and only of sizes that were measured.
-fn told(crossing: &Crossing) -> Told {
-    let Crossing { below, above, measured: (least, most), .. } = crossing;
-    let cheaper_above = less(crossing, above, below);
-    let held = match ends(crossing.pods) {
-        Some((low, _)) if low > *most as f64 => Some((less(crossing, below, above), *least)),
-        Some((_, high)) if high <= *most as f64 => {
-            Some((cheaper_above.clone(), (high.ceil().max(0.0) as usize).max(*least)))
-        }
-        _ => None,
-    };
-    let beyond_alike = crossing.alike.iter().max().map_or(0, |alike| alike + 1);
-    let held = held.map(|(claim, from)| (claim, from.max(beyond_alike)));
-    match held.filter(|(_, from)| from <= most) {
-        Some((claim, from)) => Told { claim, place: from_to(from, *most), tone: Tone::Same },
-        None => {
-            let claim = format!("from how many pods on {cheaper_above} cannot be told");
-            Told { claim, place: String::new(), tone: Tone::Unknown }
-        }
-    }
-}
-
-/// `from 2 to 90 pods`, `with 90 pods`.
-fn from_to(from: usize, most: usize) -> String {
-    let most_pods = several(most, "pod");
-    if from == most { format!("with {most_pods}") } else { format!("from {from} to {most_pods}") }
-}
-
-/// `ambient takes less memory than sidecar`.
-fn less(crossing: &Crossing, one: &str, other: &str) -> String {
-    let takes = match crossing.quantity {
-        ScaledQuantity::Memory | ScaledQuantity::Cpu => "takes",
-        ScaledQuantity::AddedP50 | ScaledQuantity::AddedP99 => "has",
-    };
-    format!("{one} {takes} less {} than {other}", quantity_title(crossing.quantity))
-}
-
-/// Where the lines cross, when that is at a number of pods that there can be.
-fn point(crossing: &Crossing) -> Option<String> {
-    let (low, high) = ends(crossing.pods)?;
-    let (least, most) = crossing.measured;
-    let is_possible = high > least as f64 && low <= most as f64;
-    let scale = Scale::of(Quantity::Pods, [crossing.pods.value]);
-    let shown =
-        || format!("{} [{}]", scale.plain(crossing.pods.value), interval(scale, crossing.pods));
-    is_possible.then(shown)
 }
 
 /// Predictions of the largest size from the smaller ones, with a sentence on the worst of each quantity.
@@ -266,22 +121,6 @@ fn worst(of: ScaledQuantity, fits: &[&Scaling]) -> Option<String> {
     Some(format!("{} is off by {by} at most", quantity_title(of)))
 }
 
-/// By how much a prediction is off: by a share of what was measured, or of what is added in its unit.
-pub(in crate::report) fn off(of: ScaledQuantity, held: &HeldOut) -> f64 {
-    if of.is_added() { held.predicted.value - held.measured.value } else { held.error }
-}
-
-/// The same for a table: `+2.2 %`, `+0.12`; what rounds to nothing in the unit of the table is told in its own.
-pub(in crate::report) fn shown_off(of: ScaledQuantity, scale: Scale, off: f64) -> String {
-    if !of.is_added() {
-        return change(1.0 + off);
-    }
-    let shown = scale.signed(off);
-    let is_zero = !shown.chars().any(|digit| ('1'..='9').contains(&digit));
-    let is_lost = off != 0.0 && off.is_finite() && is_zero;
-    if is_lost { signed(off, figure(quantity(of), off)) } else { shown }
-}
-
 fn predictions(quantity: ScaledQuantity, fits: &[&Scaling]) -> Group {
     let all = || fits.iter().flat_map(|s| &s.held_out);
     let values = all().flat_map(|h| [h.predicted.value, h.measured.value]);
@@ -300,33 +139,4 @@ fn predictions(quantity: ScaledQuantity, fits: &[&Scaling]) -> Group {
     let rows = fits.iter().flat_map(|s| s.held_out.iter().map(move |held| row(s, held)));
     let title = format!("{}, {}", quantity_title(quantity), scale.unit());
     Group { title: Some(title), rows: rows.collect() }
-}
-
-/// [`growth`] of memory and of CPU.
-pub(in crate::report) fn growths(sweep: &Sweep<'_>) -> Vec<String> {
-    [ScaledQuantity::Memory, ScaledQuantity::Cpu].iter().filter_map(|q| growth(sweep, *q)).collect()
-}
-
-/// `each further nginx pod takes, in MiB, 1.31 with bare and 16.7 with sidecar`; none without a line.
-fn growth(sweep: &Sweep<'_>, quantity: ScaledQuantity) -> Option<String> {
-    let of = of_quantity(sweep, quantity);
-    let service = &of.first()?.service;
-    let (unit, [_, (_, scale), _]) = parts(&of);
-    let slope = |s: &&Scaling| {
-        let takes = match ends(s.per_pod) {
-            Some(_) if outside_zero(s.per_pod) => scale.plain(s.per_pod.value),
-            Some((_, high)) => format!("at most {}", scale.plain(high)),
-            None => "what needs a second round".into(),
-        };
-        format!("{takes} with {}", s.variant)
-    };
-    let slopes = listed(&of.iter().map(slope).collect::<Vec<_>>());
-    Some(format!("each further {service} pod takes, in {unit}, {slopes}"))
-}
-
-/// The fits of one quantity, in the order of the variants.
-fn of_quantity<'a>(sweep: &Sweep<'a>, quantity: ScaledQuantity) -> Vec<&'a Scaling> {
-    let all = || sweep.findings.scalings.iter().filter(move |s| s.quantity == quantity);
-    let names = in_first_order(all().map(|s| s.variant.as_str()));
-    names.into_iter().filter_map(|name| all().find(|s| s.variant == name)).collect()
 }

@@ -1,13 +1,13 @@
 //! Service time against the rate: what of the time at low rates is the machine waking up, in every variant alike.
 
-use super::Sweep;
-use super::words::{below, several};
+use super::words::below;
 use crate::analysis::findings::{Estimate, ServiceTimeCurve, ServiceTimes};
 use crate::report::charts;
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, figures, words};
 use crate::report::figures::ends;
 use crate::report::figures::{Quantity, Scale, verbatim};
-use crate::report::wording::interval;
+use crate::report::subjects::sweep::Sweep;
+use crate::report::wording::{interval, several};
 
 /// Service time by rate; none where no size had several rates.
 pub(super) fn service_times(sweep: &Sweep<'_>) -> Option<Section> {
@@ -55,7 +55,7 @@ fn answer(sweep: &Sweep<'_>) -> Option<String> {
     let (from, to) = (verbatim(low), verbatim(high));
     let place = format!("from {from} to {to}\u{a0}requests/s");
     if !ends(fall).is_some_and(|(_, high)| high < 0.0) {
-        let said = format!("whether the median falls {place} in {baseline} cannot be told");
+        let said = format!("whether the median falls {place} in {baseline} is unclear");
         return Some(format!("{said}{}", aside(fall)));
     }
     let by = size(fall);
@@ -97,7 +97,7 @@ fn own(baseline: &str, curve: &ServiceTimeCurve) -> Option<Cell> {
         }
         _ => (
             format!(
-                "Whether it falls by more in {variant} than in {baseline} cannot be told{}",
+                "Whether it falls by more in {variant} than in {baseline} is unclear{}",
                 aside(own)
             ),
             Tone::Unknown,

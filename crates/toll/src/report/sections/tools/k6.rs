@@ -25,7 +25,7 @@ fn trend(trend: &K6Trend) -> Vec<Cell> {
     row(name(trend), times.map(|us| figure(Quantity::Time, us)))
 }
 
-/// A part of a metric stands below it without its name, as k6 has it: with it no terminal had room.
+/// A part of a metric stands below it without its name, as k6 has it: with it the table would be too wide for a terminal.
 fn name(trend: &K6Trend) -> &str {
     trend.name.find('{').map_or(&trend.name, |part| &trend.name[part..])
 }

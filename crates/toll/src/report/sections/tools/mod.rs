@@ -22,8 +22,8 @@ pub(super) fn tools(findings: &Findings, detail: Detail) -> Option<Section> {
     let mut folds: Vec<Piece> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
     // Of many cells the summaries would fill a comment.
-    let told = |load: &&LoadFindings| detail == Detail::All || load.cell.is_none();
-    for load in findings.loads.iter().filter(told) {
+    let is_shown = |load: &&LoadFindings| detail == Detail::All || load.cell.is_none();
+    for load in findings.loads.iter().filter(is_shown) {
         for (tool, summary) in TOOLS {
             let pieces = summary(load);
             if !pieces.is_empty() {

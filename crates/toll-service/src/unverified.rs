@@ -1,5 +1,5 @@
-//! TLS as one who stands outside of a mesh speaks it: it has no certificate and asks for none. Nothing of worth
-//! is sent over such a connection.
+//! TLS as a client outside of a mesh speaks it: it shows no certificate and verifies none. Only probes are sent over
+//! such a connection.
 
 use std::io;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn config() -> ClientConfig {
     config
 }
 
-/// Takes any server for the right one: a stranger does not know whom the mesh trusts.
+/// Accepts any server: outside of the mesh nobody knows whom it trusts.
 #[derive(Debug)]
 pub(crate) struct Anyone(Arc<CryptoProvider>);
 
