@@ -1,11 +1,12 @@
 //! The seam: a place where deployments come up. What is above knows no namespaces, pids or cgroups.
 
-use std::path::{Path, absolute};
+use std::path::{Path, PathBuf, absolute};
 
 use crate::environment::Environment;
 use crate::fake::FakeLab;
 use crate::host::isolation::Isolation;
 use crate::local::LocalLab;
+use crate::programs;
 use crate::{Deployment, LabError, LocalOptions, Rendered};
 
 /// A place where deployments come up.
@@ -63,6 +64,12 @@ impl Lab {
             Self::Local(lab) => lab.facts_of(deployment),
             Self::Fake(_) => Ok(Vec::new()),
         }
+    }
+
+    /// The files of the user's own programs that `deployment` starts, as far as its commands tell.
+    pub fn files_of_user(&self, deployment: &Deployment) -> Vec<PathBuf> {
+        let services = deployment.services.iter();
+        services.flat_map(|service| programs::files_of_user(&service.program)).collect()
     }
 
     /// What a report from this lab cannot show, one sentence each.

@@ -80,6 +80,21 @@ fn jar(program: &Program) -> Option<(Artifact, jvm::Size)> {
     }
 }
 
+/// The files of a program of the user's own, which may be others at the next start.
+pub(crate) fn files_of_user(program: &Program) -> Vec<PathBuf> {
+    match program {
+        Program::Command(argv) => command::files(argv),
+        Program::BuiltIn(_)
+        | Program::Gateway
+        | Program::Postgres(_)
+        | Program::Petclinic(_)
+        | Program::Nginx(_)
+        | Program::Airline(_)
+        | Program::AirlineDatabase(_)
+        | Program::Collector => Vec::new(),
+    }
+}
+
 /// What the report's manifest says about how `service` will be played, the same in all variants.
 pub(crate) fn facts(service: &Service, artifacts: &Artifacts) -> Vec<(String, String)> {
     let flags = jar(&service.program)

@@ -127,6 +127,7 @@ pub fn customer_360() -> RunRecord {
         host: HostFacts {
             facts: facts.map(|(label, value)| (label.into(), value.into())).into(),
             cores: Some(2),
+            programs: [].into(),
             lacks: vec![],
             isolation: None,
             realtime: false,

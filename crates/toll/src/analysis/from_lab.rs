@@ -1,6 +1,8 @@
 //! What the lab says in words, as facts: the one place that looks into its sentences. What its types come to say
 //! themselves goes from here.
 
+use std::path::PathBuf;
+
 use toll_lab::{AirlineDatabase, Program};
 
 use super::findings::{Claim, DatabaseServer, Fact, LeftOut, Topic};
@@ -60,7 +62,14 @@ pub fn facts(run: &RunRecord) -> Vec<Fact> {
 
 fn told(run: &RunRecord, is_kept: impl Fn(&str) -> bool) -> Vec<Fact> {
     let kept = run.host.facts.iter().filter(|(label, _)| is_kept(label));
-    kept.map(|(label, value)| Fact::Told(label.clone(), value.clone())).collect()
+    let kept = kept.map(|(label, value)| Fact::Told(label.clone(), value.clone()));
+    kept.chain(run.host.programs.iter().map(program)).collect()
+}
+
+/// A file of the user's, which may be another in the next run.
+fn program((file, hash): (&PathBuf, &String)) -> Fact {
+    const TOLD: usize = 12;
+    Fact::Told(format!("program {}", file.display()), format!("sha256 {hash:.TOLD$}"))
 }
 
 /// The server of the airline's database.

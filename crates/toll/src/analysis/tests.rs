@@ -62,6 +62,7 @@ fn run_by_cycle(release: Release, show: impl Fn(&Arm, usize, usize) -> Shown) ->
         host: HostFacts {
             facts: vec![],
             cores: Some(2),
+            programs: [].into(),
             lacks: vec![],
             isolation: None,
             realtime: false,

@@ -164,7 +164,11 @@ fn resumed(
     let artifacts = unless_interrupted(interrupt, FoundArtifacts::of(&plan))?.complete()?;
     let lab = lab(host.isolation, host.realtime, &artifacts, interrupt)?;
     run::check(&plan, &lab)?;
-    host.resume_on(&run::host_facts(&lab, host.realtime, &artifacts.labelled(), &plan)?);
+    let now = run::host_facts(&lab, host.realtime, &artifacts.labelled(), &plan)?;
+    if let Some(file) = host.changed_program(&now) {
+        return Err(run::RunError::OtherProgram { file: file.into() }.into());
+    }
+    host.resume_on(&now);
     host.changes.iter().for_each(|change| say(&format!("warning: {change}")));
     store.write_host(&host)?;
     if let Some(rounds) = rounds {

@@ -53,6 +53,7 @@ impl Flow {
         let host = HostFacts {
             facts: vec![],
             cores: Some(2),
+            programs: [].into(),
             lacks: vec![],
             isolation: None,
             realtime: false,

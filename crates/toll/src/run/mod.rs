@@ -16,6 +16,8 @@ mod slice;
 #[cfg(test)]
 mod tests;
 
+use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -55,6 +57,20 @@ pub enum RunError {
         /// What it has several of.
         what: String,
     },
+    /// A program of the user's is not there, or cannot be read.
+    #[error("cannot read the program {}: {source}", file.display())]
+    NoProgram {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// What was measured before was measured with another program.
+    #[error("{} is not the file that the run was begun with", file.display())]
+    OtherProgram {
+        /// The file.
+        file: PathBuf,
+    },
     /// What a variant carries could not be measured.
     #[error("cannot measure what {variant} carries: {reason}")]
     Capacity {
@@ -77,6 +93,10 @@ impl RunError {
             ),
             Self::NetworksNeeded { .. } => Some(
                 "run as root or where user namespaces are allowed (`toll doctor` tells)".into(),
+            ),
+            Self::NoProgram { .. } => Some("build it, or mend the `command` in the study".into()),
+            Self::OtherProgram { .. } => Some(
+                "one run holds one version: begin a new run with `toll run STUDY`, or put the former file back".into(),
             ),
             Self::Capacity { .. } => Some(
                 "the logs of its services, proxies and database are in the run's folder `rounds/01`; when what they name is \

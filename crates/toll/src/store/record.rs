@@ -1,5 +1,8 @@
 //! What a run's directory holds, as read back.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
 use serde::{Deserialize, Serialize};
 use toll_lab::{Isolation, Proof, Sample};
 use toll_load::LoadReport;
@@ -39,6 +42,9 @@ pub struct HostFacts {
     /// Cores that toll and what it starts may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<usize>,
+    /// The files of the user's own programs, and the SHA-256 of what was in them; `--resume` goes on with the same only.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub programs: BTreeMap<PathBuf, String>,
     /// What the lab cannot show here, one sentence each.
     pub lacks: Vec<String>,
     /// How pods were kept apart; `--resume` goes on in the same way.
@@ -50,6 +56,14 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
+    /// The first of the user's programs that is another now, or is not there any more. Of a run that was begun before
+    /// programs were noted nothing is known.
+    pub fn changed_program<'a>(&'a self, now: &Self) -> Option<&'a Path> {
+        let mut files = self.programs.iter();
+        let changed = files.find(|(file, hash)| now.programs.get(*file) != Some(*hash));
+        changed.map(|(file, _)| file.as_path())
+    }
+
     /// Notes what differs on the machine on which the run goes on.
     pub fn resume_on(&mut self, now: &Self) {
         for (label, before) in self.facts.iter().filter(|(label, _)| label != "started") {

@@ -8,6 +8,7 @@ fn host() -> HostFacts {
     HostFacts {
         facts: vec![],
         cores: None,
+        programs: [].into(),
         lacks: vec![],
         isolation: None,
         realtime: false,
