@@ -61,7 +61,7 @@ pub use host::process::Ending;
 pub use lab::Lab;
 pub use local::{LocalLab, clean};
 pub use options::LocalOptions;
-pub use output::{NextLine, Rendered};
+pub use output::{CutLog, NextLine, Rendered};
 pub use planes::needs;
 pub use sample::{
     Component, ComponentSample, HostSample, MemorySample, PodMetrics, Reading, Role, Sample,

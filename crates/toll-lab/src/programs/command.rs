@@ -26,7 +26,7 @@ pub(super) fn start(site: &Site<'_>, argv: &[String]) -> Result<Start, LabError>
             site.addresses_of(callee)?.iter().map(ToString::to_string).collect();
         command.env(call_variable(callee), addresses.join(","));
     }
-    Ok(Start::new(program.into(), command))
+    Ok(Start { is_verbose: true, ..Start::new(program.into(), command) })
 }
 
 /// The files that decide what it does: the program, and each file that a word of its arguments names, such as the script

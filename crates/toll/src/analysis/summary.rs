@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use toll_lab::{Deployment, Egress, Program, Proof, Spans};
+use toll_lab::{Ambient, DataPlane, Deployment, Egress, NodeProxy, Program, Proof, Spans};
 use toll_load::LoadReport;
 
 use super::accounts::{ByOwner, CpuAccount};
@@ -299,8 +299,16 @@ pub fn variants(plan: &Plan) -> Vec<VariantFacts> {
                 VariantState::Ready(_) => None,
                 VariantState::Skipped(reason) => Some(reason.clone()),
             },
+            envoy_for_ztunnel: match &variant.state {
+                VariantState::Ready(deployment) => has_envoys_on_nodes(&deployment.data_plane),
+                VariantState::Skipped(_) => false,
+            },
         })
         .collect()
+}
+
+fn has_envoys_on_nodes(data_plane: &DataPlane) -> bool {
+    matches!(data_plane, DataPlane::Ambient(Ambient { proxy: NodeProxy::Envoy, .. }))
 }
 
 /// What each variant carries flat out.

@@ -39,7 +39,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8, CliError> {
     say(&format!("run directory: {}", store.dir().display()));
     let ending = watched(&store, &plan, &lab, &interrupt);
     // Whatever ended the run: what was measured is reported.
-    let findings = write_reports(&store);
+    let findings = reported(&store);
     if ending.is_err() {
         say(&format!("what was measured is kept: toll run --resume {}", store.dir().display()));
     }
@@ -235,6 +235,7 @@ pub fn plan(arguments: &PlanArguments) -> Result<u8, CliError> {
     let level = arguments.choice.isolation.map(isolation);
     let lab = lab(level, false, &FoundArtifacts::default(), &Arc::default())?;
     let plan = run::fitted(plan, &lab);
+    run::check(&plan, &lab)?;
     if arguments.json {
         print(&serde_json::to_string_pretty(&plan).expect("a plan is plain data"))?;
         return Ok(exit::DONE);
@@ -280,7 +281,11 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, CliError> {
         })?;
         return Ok(exit::DONE);
     }
-    let findings = write_reports(&store)?;
+    let findings = analysis::findings(&store.read()?);
+    let is_written = match write_reports(&store, &findings) {
+        Err(CliError::Store(error)) if error.is_forbidden() => false,
+        written => written.map(|()| true)?,
+    };
     let (width, colour) = stdout_style();
     print(&match arguments.format {
         ReportFormat::Terminal => report::full(&findings, width, colour),
@@ -288,7 +293,12 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, CliError> {
         ReportFormat::Json => report::json(&findings),
         ReportFormat::Html => report::html(&findings),
     })?;
-    say(&format!("report: {}", store.dir().join("report.html").display()));
+    say(&match is_written {
+        true => format!("report: {}", store.dir().join("report.html").display()),
+        false => {
+            format!("{} is read only: its report files stay as they are", store.dir().display())
+        }
+    });
     Ok(exit::DONE)
 }
 
@@ -486,12 +496,17 @@ pub(super) fn catch_signals(words: &'static LastWords) -> Result<Arc<AtomicBool>
     Ok(interrupt)
 }
 
-fn write_reports(store: &Store) -> Result<Findings, CliError> {
+fn reported(store: &Store) -> Result<Findings, CliError> {
     let findings = analysis::findings(&store.read()?);
-    store.write_report("report.json", &report::json(&findings))?;
-    store.write_report("report.md", &report::markdown(&findings))?;
-    store.write_report("report.html", &report::html(&findings))?;
+    write_reports(store, &findings)?;
     Ok(findings)
+}
+
+fn write_reports(store: &Store, findings: &Findings) -> Result<(), CliError> {
+    store.write_report("report.json", &report::json(findings))?;
+    store.write_report("report.md", &report::markdown(findings))?;
+    store.write_report("report.html", &report::html(findings))?;
+    Ok(())
 }
 
 /// Whether every variant that should run has slices that count under every load.

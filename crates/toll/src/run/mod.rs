@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use toll_lab::{Isolation, Lab, LabError};
+use toll_lab::{DataPlane, Isolation, Lab, LabError};
 
 use crate::event::{RunEvent, Stage};
 use crate::plan::{Plan, Release};
@@ -49,7 +49,7 @@ pub enum RunError {
         /// What the load engine saw.
         reason: String,
     },
-    /// The plan has several pods of a service or several nodes, and all pods share the machine's network.
+    /// The plan has node proxies, several pods of a service or several nodes, and all pods share the machine's network.
     #[error("{variant} has {what}, and with loopback isolation all pods share one address")]
     NetworksNeeded {
         /// The variant.
@@ -319,9 +319,15 @@ pub fn check(plan: &Plan, lab: &Lab) -> Result<(), RunError> {
     }
 }
 
-/// A variant that has several pods of a service, or several nodes, at the largest of its sizes; and what of.
+/// A variant that has node proxies, several pods of a service, or several nodes, at the largest of its sizes; and what of.
 fn several(plan: &Plan) -> Option<(String, String)> {
-    plan.ready().find_map(|(variant, _)| {
+    plan.ready().find_map(|(variant, deployment)| {
+        if let DataPlane::Ambient(_) = deployment.data_plane {
+            return Some((
+                variant.to_owned(),
+                "node proxies, which capture in the pods' own networks".into(),
+            ));
+        }
         let largest = plan.largest(variant)?;
         let replicated = largest.services.iter().find(|service| service.replicas > 1);
         let pods =

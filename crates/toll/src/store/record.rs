@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use toll_lab::{Isolation, Proof, Sample};
+use toll_lab::{CutLog, Isolation, Proof, Sample};
 use toll_load::LoadReport;
 
 use crate::plan::{Arm, Plan};
@@ -139,6 +139,9 @@ pub struct ArmFile {
     pub settled: Option<SettleRecord>,
     /// Counters at the ends of the window without load.
     pub idle: Option<[Sample; 2]>,
+    /// Components of whose logs only the begin and the end are kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut_logs: Vec<CutLog>,
 }
 
 /// Why a slice, or an arm with all its slices, does not count.

@@ -3,12 +3,16 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::run_dir::{assert_complete, ended, now};
+use nix::unistd::geteuid;
+
+use crate::run_dir::{assert_complete, ended, now, report};
+use crate::skip;
 use crate::study_text::{StudyText, bare, free_ports};
-use crate::workplace::{TOLL, Workplace};
+use crate::workplace::{TOLL, Workplace, has};
 
-/// A script that plays the called service on `port`; it waits for a file `go` when there is one to wait for.
+/// A script that plays the called service on `port`.
 fn script(place: &Workplace, port: u16) -> PathBuf {
     let config = place.path("service.json");
     let text = format!(
@@ -54,4 +58,59 @@ fn a_run_is_not_resumed_with_another_version_of_a_program() {
 
     fs::write(&script, before).unwrap();
     assert_complete(&place.finish(place.resume_command()), &place.run_dir());
+}
+
+#[test]
+fn of_a_log_without_end_the_begin_and_the_end_are_kept_and_the_report_says_so() {
+    let place = Workplace::new();
+    let [port] = free_ports();
+    let script = script(&place, port);
+    let serve = fs::read_to_string(&script).unwrap();
+    let chatty = serve.replace("exec", "echo first\nhead -c 9000000 /dev/zero | tr '\\0' x\nexec");
+    fs::write(&script, chatty).unwrap();
+    let study = calling(port, &format!("[sh, {}]", script.display())).rest(ONE_ROUND);
+    let ended = place.finish(place.run_command(&study));
+
+    let log = place.run_dir().join("rounds/01/original/logs/service-server.log");
+    let kept = fs::read(log).unwrap();
+    assert!(kept.len() < 6 << 20, "{} bytes: {ended:#?}", kept.len());
+    assert!(kept.starts_with(b"first\nxxx"));
+    let note = b"bytes are left out here]";
+    assert!(kept.windows(note.len()).any(|part| part == note));
+    let caveats = report(&place.run_dir())["caveats"].to_string();
+    assert!(caveats.contains("cut_logs") && caveats.contains("server"), "{caveats}");
+}
+
+/// As short as a run can be.
+const ONE_ROUND: &str = "rounds: 1\ncycles: 1\nidle: 100ms";
+
+#[test]
+fn an_ambient_variant_without_networks_is_refused_by_the_plan_and_before_anything_starts() {
+    let place = Workplace::new();
+    let text = bare().text().replace("twin: {}", "ambient: {ambient: {proxy: envoy}}");
+    fs::write(place.path("study.yaml"), text).unwrap();
+    for command in ["plan", "run"] {
+        let mut toll = place.toll();
+        toll.args([command, "study.yaml", "--isolation", "loopback"]);
+        let refused = place.finish(toll);
+        refused.assert_status(1).assert_says("error: ambient has node proxies");
+        refused.assert_says("help: run as root or where user namespaces are allowed");
+    }
+    assert!(!place.path("runs").exists());
+}
+
+#[test]
+fn a_run_that_can_only_be_read_is_reported() {
+    if !geteuid().is_root() || !has("unshare") {
+        skip!("a file system that is read only needs root and unshare");
+    }
+    let place = Workplace::new();
+    place.finish(place.run_command(&bare().rest(ONE_ROUND)));
+    let read_only = "mount --bind \"$0\" \"$0\" && mount -o remount,ro,bind \"$0\" && exec \"$@\"";
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--mount", "sh", "-c", read_only]).arg(place.run_dir());
+    unshare.args([TOLL, "report"]).arg(place.run_dir());
+    let ended = place.finish(unshare);
+    ended.assert_status(0).assert_says("is read only: its report files stay as they are");
+    assert!(ended.stdout.contains("CPU per request"), "{}", ended.stdout);
 }
