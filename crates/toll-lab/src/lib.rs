@@ -49,7 +49,7 @@ pub use deployment::{
     AgentKind, Airline, AirlineDatabase, AirlinePart, Ambient, BuiltIn, Compilers, DataPlane,
     DatabaseServer, Deployment, Egress, EgressGateway, External, JavaAgent, Late, Metrics, Mtls,
     Nginx, NodeProxy, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime,
-    Service, SidecarProxy, Stall,
+    Service, SidecarProxy, Stall, UserProgram,
 };
 pub use environment::{Environment, LoadEngine};
 pub use error::{DataPlaneFailure, LabError};

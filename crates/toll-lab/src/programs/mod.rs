@@ -83,7 +83,7 @@ fn jar(program: &Program) -> Option<(Artifact, jvm::Size)> {
 /// The files of a program of the user's own, which may be others at the next start.
 pub(crate) fn files_of_user(program: &Program) -> Vec<PathBuf> {
     match program {
-        Program::Command(argv) => command::files(argv),
+        Program::Command(program) => command::files(program),
         Program::BuiltIn(_)
         | Program::Gateway
         | Program::Postgres(_)
@@ -127,11 +127,14 @@ fn configuration(site: &Site<'_>) -> Result<Option<(PathBuf, String)>, LabError>
     })
 }
 
-/// That file, as a reader sees it.
+/// That file, as a reader sees it; of a program of the user's own its command line and environment.
 ///
 /// # Errors
 /// When it calls a service that is not there.
 pub(crate) fn rendered(site: &Site<'_>) -> Result<Option<Rendered>, LabError> {
+    if let Program::Command(program) = &site.service.program {
+        return command::rendered(site, program).map(Some);
+    }
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let file = configuration(site)?;
     Ok(file.map(|(path, text)| Rendered { name: name(&path), text }))
@@ -162,7 +165,7 @@ pub(crate) fn start(site: &Site<'_>, supplies: Supplies<'_>) -> Result<Option<St
         Program::BuiltIn(_) | Program::Petclinic(_) | Program::Airline(_) => {
             configured(site, options)?
         }
-        Program::Command(argv) => command::start(site, argv)?,
+        Program::Command(program) => command::start(site, program)?,
         Program::Nginx(page) => nginx::start(site, *page, artifacts)?,
         Program::Postgres(_) => postgres::start(site, template, isolation)?,
         Program::AirlineDatabase(database) => {
@@ -310,6 +313,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::deployment::UserProgram;
     use crate::{fixture, topology};
 
     #[test]
@@ -318,7 +322,8 @@ mod tests {
         let [(what, flags)] = &facts(gateway, &Artifacts::default())[..] else { unreachable!() };
         assert_eq!(what, "JVM flags of gateway");
         assert!(flags.starts_with("-Xms128m -Xmx128m"), "{flags}");
-        let own = Service { program: Program::Command(vec!["java".into()]), ..gateway.clone() };
+        let own =
+            Service { program: Program::Command(UserProgram::of(["java"])), ..gateway.clone() };
         assert_eq!(facts(&own, &Artifacts::default()), []);
     }
 

@@ -365,6 +365,7 @@ impl Wish {
             variants: choice.variants.clone(),
             against_itself: choice.aa,
             runtime: choice.runtime.map(Into::into),
+            directory: directory_of(&choice.study),
             seed: choice.seed.unwrap_or_else(seed_from_clock),
             unavailable: vec![],
             ztunnel: ztunnel(&study, &choice.variants)?,
@@ -396,7 +397,7 @@ fn ztunnel(study: &Study, chosen: &[String]) -> Result<Option<PathBuf>, CliError
     }
 }
 
-fn read(name: &str, text: &str) -> Result<(Study, Vec<String>), CliError> {
+pub(super) fn read(name: &str, text: &str) -> Result<(Study, Vec<String>), CliError> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let (study, warnings) =
         study::read(name, text, &variable).map_err(|errors| CliError::Study(Box::new(errors)))?;
@@ -420,6 +421,12 @@ fn study_text(name: &str) -> Result<(String, String), CliError> {
     let text = std::fs::read_to_string(name)
         .map_err(|source| CliError::Unreadable { path: name.into(), source })?;
     Ok((name.to_owned(), text))
+}
+
+/// The folder of a study file; where toll runs for a built-in study.
+fn directory_of(study: &str) -> PathBuf {
+    let file = std::path::absolute(study).unwrap_or_else(|_| study.into());
+    file.parent().map_or_else(PathBuf::new, Path::to_owned)
 }
 
 fn profile(choice: &StudyChoice) -> Profile {

@@ -38,6 +38,8 @@ pub struct Choices {
     pub database: Option<DatabaseServer>,
     /// What all built-in services are written in, instead of what the study says.
     pub runtime: Option<Runtime>,
+    /// The folder of the study file: relative paths of commands lead from there.
+    pub directory: PathBuf,
     /// Seed of every random choice.
     pub seed: u64,
     /// Variants that cannot run here, and why: a part that they need is missing.
@@ -126,7 +128,12 @@ pub fn resolve(
         return Err(PlanError::NoExternalDatabase);
     }
     let compilers = compilers(choices.profile);
-    let chosen = Chosen { runtime: choices.runtime, database: choices.database, compilers };
+    let chosen = Chosen {
+        runtime: choices.runtime,
+        database: choices.database,
+        compilers,
+        directory: &choices.directory,
+    };
     let services = application::services(&study, chosen);
     let runtime = runtime_in_words(&services);
     if choices.runtime.is_some() && runtime.is_none() {

@@ -114,3 +114,38 @@ fn a_run_that_can_only_be_read_is_reported() {
     ended.assert_status(0).assert_says("is read only: its report files stay as they are");
     assert!(ended.stdout.contains("CPU per request"), "{}", ended.stdout);
 }
+
+/// Says what it was told, and plays the called service at the port of its argument.
+const TELLING: &str = "#!/bin/sh
+echo \"told $GREETING, $PORT, $(pwd)\"
+config=$(mktemp)
+cat > $config <<END
+{\"name\": \"server\", \"listen\": \"$2:$1\", \"calls\": [], \"work_us\": 50, \"reply_bytes\": 5, \"status\": 200}
+END
+exec 'TOLL' service --config $config
+";
+
+#[test]
+fn a_command_is_text_with_placeholders_and_runs_in_the_folder_of_the_study() {
+    let place = Workplace::new();
+    fs::write(place.path("serve.sh"), TELLING.replace("TOLL", TOLL)).unwrap();
+    let [port] = free_ports();
+    let program =
+        "program: {command: \"sh ./serve.sh {port} {host}\"}, env: {GREETING: \"hello {port}\"}";
+    let study = bare().server(format!("{{port: {port}, {program}}}")).rest(ONE_ROUND);
+    let mut command = place.run_command(&study);
+    command.current_dir("/");
+    let ended = place.finish(command);
+    let log = place.run_dir().join("rounds/01/original/logs/service-server.log");
+    let said = fs::read_to_string(log).unwrap();
+    let folder = place.path("").canonicalize().unwrap();
+    let told = format!("told hello {port}, {port}, {}\n", folder.display());
+    assert!(said.contains(&told), "{said}, not {told}: {ended:#?}");
+
+    let mut plan = place.toll();
+    plan.args(["plan", "study.yaml"]);
+    let planned = place.finish(plan).stdout;
+    let line = format!("GREETING='hello {port}'\nPORT={port}\nsh ./serve.sh {port} ");
+    let lines: Vec<&str> = planned.lines().map(str::trim_start).collect();
+    assert!(lines.join("\n").contains(&line), "{planned}");
+}
