@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::fake::{FakeEngine, FakeEnvironment};
 use crate::kubernetes::{KubernetesEngine, KubernetesEnvironment};
 use crate::local::{LocalEngine, LocalEnvironment};
-use crate::{LabError, NextLine, Proof, Sample, Traffic};
+use crate::{CutLog, LabError, NextLine, Proof, Sample, Traffic};
 
 /// A deployment that runs. Dropping it takes it down; [`Environment::down`] also tells whether that worked.
 #[derive(Debug)]
@@ -134,6 +134,14 @@ impl Environment {
             Kind::Local(environment) => environment.crashed(),
             Kind::Kubernetes(environment) => environment.crashed(),
             Kind::Fake(environment) => environment.crashed(),
+        }
+    }
+
+    /// What was logged so far by those of whose logs not all is kept.
+    pub fn cut_logs(&self) -> Vec<CutLog> {
+        match &self.0 {
+            Kind::Local(environment) => environment.cut_logs(),
+            Kind::Kubernetes(_) | Kind::Fake(_) => Vec::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Brings deployments up. Its callers know no namespaces, pids or cgroups.
 
-use std::path::{Path, absolute};
+use std::path::{Path, PathBuf, absolute};
 
 use crate::environment::Environment;
 use crate::error::KubernetesError;
@@ -8,6 +8,7 @@ use crate::fake::FakeLab;
 use crate::host::isolation::Isolation;
 use crate::kubernetes::{self, KubernetesLab, KubernetesOptions};
 use crate::local::LocalLab;
+use crate::programs;
 use crate::{Deployment, LabError, LocalOptions, Rendered};
 
 /// Where deployments come up.
@@ -110,6 +111,12 @@ impl Lab {
             Self::Local(lab) => lab.facts_of(deployment),
             Self::Kubernetes(_) | Self::Manifests(_) | Self::Fake(_) => Ok(Vec::new()),
         }
+    }
+
+    /// The files of the user's own programs that `deployment` starts, as far as its commands tell.
+    pub fn files_of_user(&self, deployment: &Deployment) -> Vec<PathBuf> {
+        let services = deployment.services.iter();
+        services.flat_map(|service| programs::files_of_user(&service.program)).collect()
     }
 
     /// What a report from this lab cannot show, one sentence each.

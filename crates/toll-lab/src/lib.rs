@@ -57,7 +57,7 @@ pub use deployment::{
     AgentKind, Airline, AirlineDatabase, AirlinePart, Ambient, BuiltIn, Compilers, DataPlane,
     DatabaseServer, Deployment, Egress, EgressGateway, External, JavaAgent, Late, Metrics, Mtls,
     Nginx, NodeProxy, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime,
-    Service, SidecarProxy, Stall,
+    Service, SidecarProxy, Stall, UserProgram,
 };
 pub use environment::{Environment, LoadEngine};
 pub use error::{DataPlaneFailure, KubernetesError, LabError};
@@ -74,7 +74,7 @@ pub use kubernetes::{
 pub use lab::Lab;
 pub use local::{LocalLab, clean};
 pub use options::LocalOptions;
-pub use output::{NextLine, Rendered};
+pub use output::{CutLog, NextLine, Rendered};
 pub use planes::needs;
 pub use sample::{
     Component, ComponentSample, HostSample, MemorySample, PodMetrics, Reading, Role, Sample,

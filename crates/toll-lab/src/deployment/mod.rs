@@ -10,7 +10,7 @@ pub use data_plane::{
 };
 pub use program::{
     Airline, AirlineDatabase, AirlinePart, BuiltIn, Compilers, DatabaseServer, Late, Nginx,
-    Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime, Stall,
+    Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime, Stall, UserProgram,
 };
 pub(crate) use program::{Database, Reports};
 

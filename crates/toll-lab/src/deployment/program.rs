@@ -1,5 +1,7 @@
 //! The programs that can play a service: how each is described, and what it is by nature.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -12,8 +14,8 @@ use crate::Role;
 pub enum Program {
     /// The built-in service.
     BuiltIn(BuiltIn),
-    /// The user's own program and its arguments; it must listen on the service's port.
-    Command(Vec<String>),
+    /// The user's own program; it must listen on the service's port.
+    Command(UserProgram),
     /// Envoy as an ingress gateway: hands every request to the one service that it calls. It is the same in
     /// all variants and has no sidecar; in a mesh it has an identity and speaks mTLS to what it calls.
     Gateway,
@@ -172,6 +174,27 @@ impl Database<'_> {
             Self::Seeded(_) => DatabaseServer::Postgres,
             Self::Airline(airline) => airline.server,
         }
+    }
+}
+
+/// A program of the user's own. `{port}` and `{host}` in a word or a variable are where it listens, `{address.NAME}` and
+/// `{url.NAME}` where it finds a service that it calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserProgram {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Variables of its environment, beside those that toll itself has.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Where it runs, and where relative paths lead from; where toll runs when it is empty.
+    #[serde(default)]
+    pub directory: PathBuf,
+}
+
+impl UserProgram {
+    /// The program and its arguments, and nothing else.
+    pub fn of<const N: usize>(argv: [&str; N]) -> Self {
+        Self { argv: argv.map(str::to_owned).into(), ..Self::default() }
     }
 }
 

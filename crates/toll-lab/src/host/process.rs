@@ -16,6 +16,7 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
 use super::error::HostError;
+use super::log::KeptLog;
 
 /// Lines of a log that an error shows.
 const LOG_LINES: usize = 10;
@@ -137,6 +138,8 @@ pub(crate) struct Process {
     pub(crate) pid: Pid,
     /// Where its stderr goes.
     pub(crate) log: PathBuf,
+    /// Of a program whose log may be long.
+    kept: Option<KeptLog>,
     state: Mutex<State>,
 }
 
@@ -152,7 +155,18 @@ impl Process {
     /// Takes charge of `child`.
     pub(crate) fn new(name: String, child: Child, log: PathBuf) -> Self {
         let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid is a positive i32"));
-        Self { name, pid, log, state: Mutex::new(State::NotReaped(child)) }
+        Self { name, pid, log, kept: None, state: Mutex::new(State::NotReaped(child)) }
+    }
+
+    /// The same process, whose log is kept in part.
+    pub(crate) fn logging(mut self, kept: Option<KeptLog>) -> Self {
+        self.kept = kept;
+        self
+    }
+
+    /// All that it has logged, bytes, where not all of it is kept.
+    pub(crate) fn cut_log_bytes(&self) -> Option<u64> {
+        self.kept.as_ref()?.cut_bytes()
     }
 
     /// How it ended, if it did so by itself.
@@ -182,6 +196,7 @@ impl Process {
             child.wait()?;
             *state = State::Reaped;
             self.wait_for_orphans();
+            self.kept.iter().for_each(KeptLog::settle);
         }
         Ok(())
     }
@@ -196,6 +211,7 @@ impl Process {
 
     /// The last lines that it wrote.
     pub(crate) fn log_tail(&self) -> Vec<String> {
+        self.kept.iter().for_each(KeptLog::settle);
         tail(&self.log)
     }
 

@@ -85,12 +85,14 @@ pub(crate) struct Start {
     pub(crate) user: User,
     /// Descriptors that it inherits under the same numbers: other pods' networks, for a node's proxy.
     pub(crate) inherited: Vec<Arc<OwnedFd>>,
+    /// Whether it may write more than a disk holds: of its log the begin and the end are kept.
+    pub(crate) is_verbose: bool,
 }
 
 impl Start {
     /// Of a program that runs as the caller.
     pub(crate) fn new(path: PathBuf, command: Command) -> Self {
-        Self { command, path, user: User::Caller, inherited: Vec::new() }
+        Self { command, path, user: User::Caller, inherited: Vec::new(), is_verbose: false }
     }
 
     /// One of toll's own programs, with its first arguments.

@@ -42,7 +42,7 @@ fn pods_are_known_by_the_names_of_the_deployment() {
 #[test]
 fn what_cannot_be_in_a_cluster_yet_is_refused_with_its_name() {
     let mut deployment = chain();
-    deployment.services[1].program = crate::Program::Command(vec!["./mine".into()]);
+    deployment.services[1].program = crate::Program::Command(crate::UserProgram::of(["./mine"]));
     let error = render(&deployment, "toll:test").unwrap_err().to_string();
     assert_eq!(error, "the service `server` (a program of your own) cannot run on Kubernetes yet");
 }

@@ -24,8 +24,12 @@ use crate::{Component, LabError, Role};
 /// a small machine several JVMs that start at once need half a minute.
 const LONGEST_START: Duration = Duration::from_secs(120);
 
-/// How often readiness is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Between two looks at readiness at first. A look reads all connections of the machine, so whoever has waited for long
+/// is looked at less often: never later than a tenth of what he needed.
+const FIRST_LOOKS: Duration = Duration::from_millis(10);
+
+/// Between two looks at the most.
+const LATE_LOOKS: Duration = Duration::from_millis(250);
 
 impl LocalEnvironment {
     /// All steps, up to where the entry answers. Services find their database, the proxies in between and the
@@ -132,11 +136,11 @@ impl LocalEnvironment {
 
     /// Waits until each component that was started since the last wait is ready.
     pub(super) fn await_ready(&mut self) -> Result<(), LabError> {
-        let deadline = Instant::now() + LONGEST_START;
+        let began = Instant::now();
         for (component, process) in self.processes.starting() {
             while !self.is_ready(component, process.pid)? {
-                self.check_start(&process.name, || process.log_tail(), deadline)?;
-                thread::sleep(LOOK_EVERY);
+                self.check_start(&process.name, || process.log_tail(), began)?;
+                thread::sleep(next_look(began.elapsed()));
             }
         }
         self.processes.all_ready();
@@ -145,10 +149,10 @@ impl LocalEnvironment {
 
     /// Waits until the entry answers the load's pod.
     pub(super) fn await_entry(&self) -> Result<(), LabError> {
-        let deadline = Instant::now() + LONGEST_START;
+        let began = Instant::now();
         while !self.answers()? {
-            self.check_start(&self.setup.deployment.entry, Vec::new, deadline)?;
-            thread::sleep(LOOK_EVERY);
+            self.check_start(&self.setup.deployment.entry, Vec::new, began)?;
+            thread::sleep(next_look(began.elapsed()));
         }
         Ok(())
     }
@@ -158,12 +162,12 @@ impl LocalEnvironment {
         &self,
         component: &str,
         log: impl FnOnce() -> Vec<String>,
-        deadline: Instant,
+        began: Instant,
     ) -> Result<(), LabError> {
         self.setup.machine.options.still_wanted()?;
         match self.crashed() {
             Some(crash) => Err(crash),
-            None if Instant::now() < deadline => Ok(()),
+            None if began.elapsed() < LONGEST_START => Ok(()),
             None => Err(LabError::NotReady {
                 component: component.to_owned(),
                 waited_s: LONGEST_START.as_secs(),
@@ -196,8 +200,28 @@ impl LocalEnvironment {
     }
 }
 
+/// How long until the next look after so long a wait.
+fn next_look(waited: Duration) -> Duration {
+    (waited / 10).clamp(FIRST_LOOKS, LATE_LOOKS)
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_that_takes_five_seconds_is_looked_at_some_fifty_times_and_seen_soon_after() {
+        let mut waited = Duration::ZERO;
+        let looks = std::iter::from_fn(|| {
+            waited += next_look(waited);
+            Some(waited)
+        });
+        let looks: Vec<Duration> = looks.take_while(|at| *at < Duration::from_secs(5)).collect();
+        assert!((30..60).contains(&looks.len()), "{} looks", looks.len());
+        assert!(looks[5] < Duration::from_millis(100), "{looks:?}");
+        assert!(Duration::from_secs(5) - looks[looks.len() - 1] <= LATE_LOOKS);
+    }
+
     mod ambient;
     mod nginx;
 }

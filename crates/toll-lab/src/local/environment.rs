@@ -15,7 +15,7 @@ use crate::planes::egress;
 use crate::programs;
 use crate::programs::nginx::status::AnswerCounter;
 use crate::topology;
-use crate::{Component, LabError, Role, Sample};
+use crate::{Component, CutLog, LabError, Role, Sample};
 
 /// A deployment that runs, or is on its way up. Its parts do not see each other: what one needs of another is handed
 /// to it here.
@@ -100,6 +100,10 @@ impl LocalEnvironment {
     /// The first component that ended by itself.
     pub(crate) fn crashed(&self) -> Option<LabError> {
         self.processes.crashed()
+    }
+
+    pub(crate) fn cut_logs(&self) -> Vec<CutLog> {
+        self.processes.cut_logs()
     }
 
     /// Ends all processes and removes all that was made.

@@ -12,6 +12,7 @@ use crate::host::cgroups;
 use crate::host::error::HostError;
 use crate::host::hierarchy::Hierarchies;
 use crate::host::ledger::Ledger;
+use crate::host::log::KeptLog;
 use crate::host::pinning::cpu_set;
 use crate::host::process::{Launcher, Process, log_to};
 use crate::host::spawn::{SpawnContext, Start};
@@ -19,7 +20,7 @@ use crate::host::timing::step;
 use crate::options::LocalOptions;
 use crate::probe::Prober;
 use crate::sampler::{Sampler, Source};
-use crate::{Component, LabError, Role, Sample};
+use crate::{Component, CutLog, LabError, Role, Sample};
 
 /// All processes of one environment.
 #[derive(Debug)]
@@ -115,7 +116,10 @@ impl Processes {
             ..context
         };
         let log = setup.logs.join(format!("{stem}.log"));
-        log_to(&mut start.command, &log)?;
+        let kept = match start.is_verbose {
+            true => Some(KeptLog::of(&mut start.command, &log)?),
+            false => log_to(&mut start.command, &log).map(|()| None)?,
+        };
         let failed = |source| LabError::Start {
             component: name.clone(),
             program: start.path.clone(),
@@ -123,7 +127,7 @@ impl Processes {
         };
         context.apply(&mut start.command).map_err(failed)?;
         let child = self.launcher.spawn(start.command).map_err(failed)?;
-        let process = Arc::new(Process::new(name, child, log));
+        let process = Arc::new(Process::new(name, child, log).logging(kept));
         self.ledger.process(process.pid).map_err(LabError::Ledger)?;
         let source = match component.role {
             Role::Database => Source::of_family(&group, process.pid),
@@ -214,6 +218,15 @@ impl Processes {
             let component = process.name.clone();
             Some(LabError::Crashed { component, ending, log: process.log_tail() })
         })
+    }
+
+    /// What was logged by those of whose logs not all is kept.
+    pub(super) fn cut_logs(&self) -> Vec<CutLog> {
+        let cut = |(_, process): (&Component, &Process)| {
+            let written_bytes = process.cut_log_bytes()?;
+            Some(CutLog { component: process.name.clone(), written_bytes })
+        };
+        self.components().filter_map(cut).collect()
     }
 
     /// The counters alone.

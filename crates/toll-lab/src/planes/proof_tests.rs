@@ -8,7 +8,7 @@ use super::redirect;
 use super::sidecar::proof::prove as prove_sidecars;
 use crate::Reading;
 use crate::claim::{Claim, LeftOut, Proof, Traffic};
-use crate::deployment::{DataPlane, Deployment, Mtls, Program, Service};
+use crate::deployment::{DataPlane, Deployment, Mtls, Program, Service, UserProgram};
 use crate::envoy::istio::SIDECAR_SERVER;
 use crate::evidence::{
     CallCounters, DatabaseSnapshot, Fingerprints, Handshake, Jvm, Occupants, Outsider, PathReport,
@@ -370,7 +370,7 @@ fn requests_that_reach_an_application_past_its_sidecar_fail() {
 #[test]
 fn a_program_of_the_users_own_is_judged_by_counters_and_said_to_be() {
     let mut seen = Sidecars::strict();
-    seen.deployment.services[1].program = Program::Command(vec!["./api".into()]);
+    seen.deployment.services[1].program = Program::Command(UserProgram::of(["./api"]));
     seen.before.walk.report = None;
     seen.after.walk.report = None;
     let proof = seen.proof();

@@ -81,6 +81,21 @@ fn jar(program: &Program) -> Option<(Artifact, jvm::Size)> {
     }
 }
 
+/// The files of a program of the user's own, which may be others at the next start.
+pub(crate) fn files_of_user(program: &Program) -> Vec<PathBuf> {
+    match program {
+        Program::Command(program) => command::files(program),
+        Program::BuiltIn(_)
+        | Program::Gateway
+        | Program::Postgres(_)
+        | Program::Petclinic(_)
+        | Program::Nginx(_)
+        | Program::Airline(_)
+        | Program::AirlineDatabase(_)
+        | Program::Collector => Vec::new(),
+    }
+}
+
 /// What the report's manifest says about how `service` will be played, the same in all variants.
 pub(crate) fn fact(service: &Service) -> Option<(String, String)> {
     let (_, size) = jar(&service.program)?;
@@ -107,11 +122,14 @@ fn configuration(site: &Site<'_>) -> Result<Option<(PathBuf, String)>, LabError>
     })
 }
 
-/// That file, as a reader sees it.
+/// That file, as a reader sees it; of a program of the user's own its command line and environment.
 ///
 /// # Errors
 /// When it calls a service that is not there.
 pub(crate) fn rendered(site: &Site<'_>) -> Result<Option<Rendered>, LabError> {
+    if let Program::Command(program) = &site.service.program {
+        return command::rendered(site, program).map(Some);
+    }
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let file = configuration(site)?;
     Ok(file.map(|(path, text)| Rendered { name: name(&path), text }))
@@ -142,7 +160,7 @@ pub(crate) fn start(site: &Site<'_>, supplies: Supplies<'_>) -> Result<Option<St
         Program::BuiltIn(_) | Program::Petclinic(_) | Program::Airline(_) => {
             configured(site, options)?
         }
-        Program::Command(argv) => command::start(site, argv)?,
+        Program::Command(program) => command::start(site, program)?,
         Program::Nginx(page) => nginx::start(site, *page, artifacts)?,
         Program::Postgres(_) => postgres::start(site, template, isolation)?,
         Program::AirlineDatabase(database) => {
@@ -327,6 +345,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::deployment::UserProgram;
     use crate::{fixture, topology};
 
     #[test]
@@ -335,7 +354,8 @@ mod tests {
         let (what, flags) = fact(gateway).unwrap();
         assert_eq!(what, "JVM flags of gateway");
         assert!(flags.starts_with("-Xms128m -Xmx128m"), "{flags}");
-        let own = Service { program: Program::Command(vec!["java".into()]), ..gateway.clone() };
+        let own =
+            Service { program: Program::Command(UserProgram::of(["java"])), ..gateway.clone() };
         assert_eq!(fact(&own), None);
     }
 

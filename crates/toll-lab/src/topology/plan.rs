@@ -192,7 +192,7 @@ mod tests {
     use super::*;
     use crate::fixture::graphs::{airline, customer, leaving, ways_out, with_replicas};
     use crate::fixture::{chain, in_mesh, petclinic};
-    use crate::{LabError, Metrics, Program};
+    use crate::{LabError, Metrics, Program, UserProgram};
 
     #[test]
     fn pods_have_their_own_addresses_and_keep_the_ports_of_the_study() {
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn without_namespaces_a_program_of_the_users_own_fixes_all_ports() {
         let mut deployment = chain();
-        deployment.services[1].program = Program::Command(vec!["./server".into()]);
+        deployment.services[1].program = Program::Command(UserProgram::of(["./server"]));
         assert_eq!(own_ports(deployment, Isolation::Loopback), [9000, 9999]);
     }
 

@@ -12,7 +12,7 @@ use crate::support::{
 };
 use toll_lab::{
     Deployment, Environment, Isolation, LabError, LoadEngine, NextLine, Program, Proof, Reading,
-    Role, Sample, Traffic,
+    Role, Sample, Traffic, UserProgram,
 };
 
 const NO_WORK: Duration = Duration::ZERO;
@@ -218,7 +218,8 @@ fn with_a_fixed_port(lab: &TestLab, service: &Path) -> Deployment {
     std::fs::write(&file, text).unwrap();
     let mut deployment = chain([client, server], NO_WORK);
     let argv = [service, Path::new("--config"), &file].map(|word| word.display().to_string());
-    deployment.services[1].program = Program::Command(argv.into());
+    deployment.services[1].program =
+        Program::Command(UserProgram { argv: argv.into(), ..UserProgram::default() });
     deployment
 }
 
@@ -253,8 +254,7 @@ fn a_program_that_is_not_there_is_named() {
     let lab = loopback();
     let [port] = free_ports();
     let mut deployment = script(port, "");
-    deployment.services[0].program =
-        toll_lab::Program::Command(vec!["/no/such/program".to_owned()]);
+    deployment.services[0].program = Program::Command(UserProgram::of(["/no/such/program"]));
     let error = lab.lab.up(&deployment, &lab.logs()).unwrap_err();
     assert_eq!(error.to_string(), "cannot start only: /no/such/program");
 }

@@ -14,7 +14,7 @@ use crate::support::{
 use toll_lab::artifacts::{Artifact, Fetch, Lacking};
 use toll_lab::{
     AgentKind, Compilers, DataPlane, Deployment, Environment, Isolation, JavaAgent, Lab, LabError,
-    LocalOptions, Metrics, Petclinic, PetclinicPart, Program, Reading, Role, Service,
+    LocalOptions, Metrics, Petclinic, PetclinicPart, Program, Reading, Role, Service, UserProgram,
 };
 
 /// What the load sends to the address in its plan.
@@ -263,7 +263,7 @@ fn a_metrics_port_of_the_users_own_that_is_taken_is_named_before_anything_starts
     let port = taken.local_addr().unwrap().port();
     let [gateway, gateway_metrics, vets, _, collector] = free_ports();
     let mut deployment = petclinic([gateway, gateway_metrics, vets, port, collector]);
-    deployment.services[1].program = Program::Command(vec!["./vets".to_owned()]);
+    deployment.services[1].program = Program::Command(UserProgram::of(["./vets"]));
     let error = refusal(&deployment, None);
     assert!(
         matches!(&error, LabError::PortInUse { port: p, service, .. } if *p == port && service == "vets"),

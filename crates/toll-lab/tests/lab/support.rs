@@ -14,7 +14,7 @@ use toll_lab::artifacts::{Artifact, Fetch};
 use toll_lab::{
     BuiltIn, DataPlane, Deployment, Egress, Environment, Isolation, Lab, LoadEngine, LocalOptions,
     Mtls, NextLine, Planted, Postgres, Program, Queries, Runtime, Service, SidecarProxy, Traffic,
-    survey,
+    UserProgram, survey,
 };
 
 /// Returns from the test with a line that the test run counts.
@@ -213,7 +213,12 @@ pub fn script(port: u16, script: &str) -> Deployment {
         nodes: 1,
         name: "script".into(),
         entry: "only".into(),
-        services: vec![service("only", port, &[], Program::Command(argv))],
+        services: vec![service(
+            "only",
+            port,
+            &[],
+            Program::Command(UserProgram { argv, ..UserProgram::default() }),
+        )],
         data_plane: DataPlane::Bare,
     }
 }

@@ -66,6 +66,7 @@ pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<Caveat> {
             unknown_heaps(loads),
             rounded_up(loads),
         ]),
+        found([cut_logs(run)]),
         texts(CaveatKind::Lab, &run.host.lacks),
     ];
     parts.concat()
@@ -103,6 +104,15 @@ fn stand_in(run: &RunRecord) -> Option<Caveat> {
     let is_one = |server: &DatabaseServer| matches!(server, DatabaseServer::StandIn { .. });
     let server = database(run).filter(is_one)?;
     Some(Caveat::StandIn { server })
+}
+
+fn cut_logs(run: &RunRecord) -> Option<Caveat> {
+    let mut most: BTreeMap<String, u64> = BTreeMap::new();
+    for log in arms(run).flat_map(|(_, of)| &of.file.cut_logs) {
+        let known = most.entry(log.component.clone()).or_default();
+        *known = log.written_bytes.max(*known);
+    }
+    (!most.is_empty()).then(|| Caveat::CutLogs { logs: most.into_iter().collect() })
 }
 
 fn invalid_arms(run: &RunRecord) -> Option<Caveat> {

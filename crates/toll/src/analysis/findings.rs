@@ -208,6 +208,9 @@ pub struct VariantFacts {
     pub describes: String,
     /// Why it did not run.
     pub skipped: Option<String>,
+    /// Whether Envoys stand on its nodes, where ambient meshes have ztunnels.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub envoy_for_ztunnel: bool,
 }
 
 /// The views that never share a table (METHOD.md rule 1).

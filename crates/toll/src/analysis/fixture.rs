@@ -338,7 +338,8 @@ fn costs(of: &Stood<'_>) -> Costs {
 fn arm(of: &Stood<'_>) -> ArmRecord {
     let noise = Noisy { of, load: "" };
     let idle = [0.0, 1.0].map(|at_s| sample(&costs(of), at_s, 0.0, &noise));
-    let file = ArmFile { invalid: vec![], settled: Some(settled(of)), idle: Some(idle) };
+    let settled = Some(settled(of));
+    let file = ArmFile { settled, idle: Some(idle), ..ArmFile::default() };
     arm_record(of, proof(is_meshed(of)), file)
 }
 

@@ -1,9 +1,10 @@
 //! The parts of the findings: per load, per variant, per round.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::rc::Rc;
 
-use toll_lab::{Deployment, Egress, Program, Proof, Spans};
+use toll_lab::{Ambient, DataPlane, Deployment, Egress, NodeProxy, Program, Proof, Spans};
 use toll_load::LoadReport;
 
 use super::accounts::{ByOwner, CpuAccount};
@@ -300,8 +301,16 @@ pub fn variants(plan: &Plan) -> Vec<VariantFacts> {
                 VariantState::Ready(_) => None,
                 VariantState::Skipped(reason) => Some(reason.clone()),
             },
+            envoy_for_ztunnel: match &variant.state {
+                VariantState::Ready(deployment) => has_envoys_on_nodes(&deployment.data_plane),
+                VariantState::Skipped(_) => false,
+            },
         })
         .collect()
+}
+
+fn has_envoys_on_nodes(data_plane: &DataPlane) -> bool {
+    matches!(data_plane, DataPlane::Ambient(Ambient { proxy: NodeProxy::Envoy, .. }))
 }
 
 /// What each variant carries flat out.
@@ -460,6 +469,7 @@ pub fn facts(run: &RunRecord) -> Vec<Fact> {
     let mut facts: Vec<Fact> =
         host.map(|(label, value)| Fact::Labelled(label.clone(), value.clone())).collect();
     facts.extend(programs(run));
+    facts.extend(run.host.programs.iter().map(program));
     facts.push(Fact::Profile(plan.profile.clone()));
     facts.extend(plan.runtime.clone().map(Fact::Runtime));
     facts.extend(work(plan));
@@ -470,4 +480,10 @@ pub fn facts(run: &RunRecord) -> Vec<Fact> {
         Fact::Seed(plan.seed),
     ]);
     facts
+}
+
+/// A file of the user's, which may be another in the next run.
+fn program((file, hash): (&PathBuf, &String)) -> Fact {
+    const DIGITS: usize = 12;
+    Fact::Labelled(format!("program {}", file.display()), format!("sha256 {hash:.DIGITS$}"))
 }

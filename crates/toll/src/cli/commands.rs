@@ -39,7 +39,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8, CliError> {
     say(&format!("run directory: {}", store.dir().display()));
     let ending = watched(&store, &plan, &lab, &interrupt);
     // Whatever ended the run: what was measured is reported.
-    let findings = write_reports(&store);
+    let findings = reported(&store);
     if ending.is_err() {
         say(&format!("what was measured is kept: toll run --resume {}", store.dir().display()));
     }
@@ -191,7 +191,11 @@ fn resumed(
         }
     };
     run::check(&plan, &lab)?;
-    host.resume_on(&run::host_facts(&lab, host.realtime, artifacts.found(), &plan)?);
+    let now = run::host_facts(&lab, host.realtime, artifacts.found(), &plan)?;
+    if let Some(file) = host.changed_program(&now) {
+        return Err(run::RunError::OtherProgram { file: file.into() }.into());
+    }
+    host.resume_on(&now);
     host.changes.iter().for_each(|change| say(&format!("warning: {change}")));
     store.write_host(&host)?;
     if let Some(rounds) = rounds {
@@ -261,6 +265,7 @@ pub fn plan(arguments: &PlanArguments) -> Result<u8, CliError> {
         OnChoice::Machine => lab(level, false, &FoundArtifacts::default(), &Arc::default())?,
     };
     let plan = run::fitted(plan, &lab);
+    run::check(&plan, &lab)?;
     if arguments.json {
         print(&serde_json::to_string_pretty(&plan).expect("a plan is plain data"))?;
         return Ok(exit::DONE);
@@ -306,7 +311,11 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, CliError> {
         })?;
         return Ok(exit::DONE);
     }
-    let findings = write_reports(&store)?;
+    let findings = analysis::findings(&store.read()?);
+    let is_written = match write_reports(&store, &findings) {
+        Err(CliError::Store(error)) if error.is_forbidden() => false,
+        written => written.map(|()| true)?,
+    };
     let (width, colour) = stdout_style();
     print(&match arguments.format {
         ReportFormat::Terminal => report::full(&findings, width, colour),
@@ -314,7 +323,12 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, CliError> {
         ReportFormat::Json => report::json(&findings),
         ReportFormat::Html => report::html(&findings),
     })?;
-    say(&format!("report: {}", store.dir().join("report.html").display()));
+    say(&match is_written {
+        true => format!("report: {}", store.dir().join("report.html").display()),
+        false => {
+            format!("{} is read only: its report files stay as they are", store.dir().display())
+        }
+    });
     Ok(exit::DONE)
 }
 
@@ -448,6 +462,7 @@ impl Wish {
             variants: choice.variants.clone(),
             against_itself: choice.aa,
             runtime: choice.runtime.map(Into::into),
+            directory: directory_of(&choice.study),
             seed: choice.seed.unwrap_or_else(seed_from_clock),
             unavailable: vec![],
             in_cluster: choice.on == OnChoice::Kubernetes,
@@ -505,6 +520,12 @@ pub(super) fn study_text(name: &str) -> Result<(String, String), CliError> {
     let text = std::fs::read_to_string(name)
         .map_err(|source| CliError::Unreadable { path: name.into(), source })?;
     Ok((name.to_owned(), text))
+}
+
+/// The folder of a study file; where toll runs for a built-in study.
+fn directory_of(study: &str) -> PathBuf {
+    let file = std::path::absolute(study).unwrap_or_else(|_| study.into());
+    file.parent().map_or_else(PathBuf::new, Path::to_owned)
 }
 
 fn profile(choice: &StudyChoice) -> Profile {
@@ -596,12 +617,17 @@ pub(super) fn catch_signals(words: &'static LastWords) -> Result<Arc<AtomicBool>
     Ok(interrupt)
 }
 
-fn write_reports(store: &Store) -> Result<Findings, CliError> {
+fn reported(store: &Store) -> Result<Findings, CliError> {
     let findings = analysis::findings(&store.read()?);
-    store.write_report("report.json", &report::json(&findings))?;
-    store.write_report("report.md", &report::markdown(&findings))?;
-    store.write_report("report.html", &report::html(&findings))?;
+    write_reports(store, &findings)?;
     Ok(findings)
+}
+
+fn write_reports(store: &Store, findings: &Findings) -> Result<(), CliError> {
+    store.write_report("report.json", &report::json(findings))?;
+    store.write_report("report.md", &report::markdown(findings))?;
+    store.write_report("report.html", &report::html(findings))?;
+    Ok(())
 }
 
 /// Whether every variant that should run has slices that count under every load.

@@ -1,8 +1,11 @@
 //! The application of a study as the services that a lab brings up: gateways, services and databases in a row.
 
+use std::path::Path;
+
 use toll_lab::{
     Airline, AirlineDatabase, AirlinePart, BuiltIn, Compilers, DatabaseServer, External, Metrics,
     Nginx, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime, Service, Stall,
+    UserProgram,
 };
 
 use crate::study::{self, App, Study};
@@ -23,18 +26,20 @@ const OWN_GROUP: &str = "toll";
 
 /// What the user chose of the application.
 #[derive(Debug, Clone, Copy)]
-pub struct Chosen {
+pub struct Chosen<'a> {
     /// Of all built-in services.
     pub runtime: Option<Runtime>,
     /// Of all external databases.
     pub database: Option<DatabaseServer>,
     /// Of all parts of the Petclinic.
     pub compilers: Compilers,
+    /// Where relative paths of commands lead from.
+    pub directory: &'a Path,
 }
 
 /// The application's services, and the collector where one of the variants has an agent: then all have it, so that
 /// nothing but the agent tells them apart. What was chosen goes before what the study says.
-pub fn services(study: &Study, chosen: Chosen) -> Vec<Service> {
+pub fn services(study: &Study, chosen: Chosen<'_>) -> Vec<Service> {
     let traced = study.variants.values().any(|variant| variant.java_agent.is_some());
     let mut services = of_app(&study.app, chosen);
     services.extend(traced.then(collector));
@@ -57,7 +62,7 @@ fn collector() -> Service {
 }
 
 /// In the order in which a request meets them.
-fn of_app(app: &App, chosen: Chosen) -> Vec<Service> {
+fn of_app(app: &App, chosen: Chosen<'_>) -> Vec<Service> {
     let gateways = app.gateways.iter().map(|(name, written)| gateway(name.as_str(), written));
     let services =
         app.services.iter().map(|(name, written)| service(name.as_str(), written, chosen));
@@ -81,7 +86,7 @@ fn gateway(name: &str, gateway: &study::Gateway) -> Service {
     }
 }
 
-fn database(name: &str, database: &study::Database, chosen: Chosen) -> Service {
+fn database(name: &str, database: &study::Database, chosen: Chosen<'_>) -> Service {
     let external = database.airline().map(|airline| External { host: airline.host.clone() });
     Service {
         external,
@@ -97,7 +102,7 @@ fn database(name: &str, database: &study::Database, chosen: Chosen) -> Service {
     }
 }
 
-fn contents(database: &study::Database, chosen: Chosen) -> Program {
+fn contents(database: &study::Database, chosen: Chosen<'_>) -> Program {
     match &database.program {
         study::DatabaseProgram::Postgres(postgres) => Program::Postgres(Postgres {
             seed: postgres.seed.clone(),
@@ -112,7 +117,7 @@ fn contents(database: &study::Database, chosen: Chosen) -> Program {
     }
 }
 
-fn service(name: &str, service: &study::Service, chosen: Chosen) -> Service {
+fn service(name: &str, service: &study::Service, chosen: Chosen<'_>) -> Service {
     // A database is asked after all calls.
     let database = service.program.database();
     Service {
@@ -121,7 +126,7 @@ fn service(name: &str, service: &study::Service, chosen: Chosen) -> Service {
         group: service.group.to_string(),
         replicas: service.replicas as usize,
         port: service.port,
-        program: program(&service.program, chosen),
+        program: program(service, chosen),
         calls: service.calls.iter().chain(database).map(ToString::to_string).collect(),
         metrics: service.metrics.as_ref().map(|endpoint| Metrics {
             port: endpoint.port,
@@ -140,8 +145,8 @@ fn series(service: &study::Service) -> Vec<String> {
     }
 }
 
-fn program(program: &study::Program, chosen: Chosen) -> Program {
-    match program {
+fn program(service: &study::Service, chosen: Chosen<'_>) -> Program {
+    match &service.program {
         study::Program::BuiltIn(service) => Program::BuiltIn(BuiltIn {
             runtime: chosen.runtime.unwrap_or(service.runtime.into()),
             work: service.work.cpu.get(),
@@ -152,7 +157,15 @@ fn program(program: &study::Program, chosen: Chosen) -> Program {
             stall: service.stall.map(|s| Stall { every: s.every.get(), lasting: s.lasting.get() }),
             planted: Planted::default(),
         }),
-        study::Program::Command(command) => Program::Command(command.clone()),
+        study::Program::Command(line) => Program::Command(UserProgram {
+            argv: line.words().to_vec(),
+            env: service
+                .env
+                .iter()
+                .map(|(name, value)| (name.clone(), value.to_string()))
+                .collect(),
+            directory: chosen.directory.into(),
+        }),
         study::Program::Nginx(nginx) => Program::Nginx(Nginx { bytes: nginx.bytes as usize }),
         study::Program::Petclinic(petclinic) => Program::Petclinic(Petclinic {
             part: match petclinic.part {

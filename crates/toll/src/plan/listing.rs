@@ -138,7 +138,7 @@ fn listed(values: &[usize]) -> String {
 fn service_in_words(service: &Service, swept: &[usize]) -> String {
     let program = match &service.program {
         Program::BuiltIn(built_in) => built_in_in_words(built_in),
-        Program::Command(command) => command.join(" "),
+        Program::Command(program) => program.argv.join(" "),
         Program::Gateway if service.tls => "Envoy as an ingress gateway that ends TLS".into(),
         Program::Gateway => "Envoy as an ingress gateway".into(),
         Program::Nginx(nginx) => format!("nginx with a page of {} bytes", nginx.bytes),

@@ -38,6 +38,8 @@ pub struct Choices {
     pub database: Option<DatabaseServer>,
     /// What all built-in services are written in, instead of what the study says.
     pub runtime: Option<Runtime>,
+    /// The folder of the study file: relative paths of commands lead from there.
+    pub directory: PathBuf,
     /// Seed of every random choice.
     pub seed: u64,
     /// Variants that cannot run here, and why: a part that they need is missing.
@@ -136,7 +138,12 @@ pub fn resolve(
         return Err(PlanError::NoExternalDatabase);
     }
     let compilers = compilers(choices.profile);
-    let chosen = Chosen { runtime: choices.runtime, database: choices.database, compilers };
+    let chosen = Chosen {
+        runtime: choices.runtime,
+        database: choices.database,
+        compilers,
+        directory: &choices.directory,
+    };
     let services = application::services(&study, chosen);
     if let Some(database) = services.iter().find(|of| choices.lacks_mongodb && is_mongodb(of)) {
         return Err(PlanError::NoMongoDb { database: database.name.clone() });

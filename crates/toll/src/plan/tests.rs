@@ -388,7 +388,8 @@ fn spring_changes_what_the_study_says_on_top_of_the_profile() {
 fn a_runtime_for_programs_of_the_users_own_is_refused() {
     let mut study = mesher(&without_parts);
     for service in study.app.services.values_mut() {
-        service.program = study::Program::Command(vec!["./my-api".into()]);
+        service.program =
+            study::Program::Command(serde_json::from_value("./my-api".into()).unwrap());
     }
     assert_eq!(plan(&study, &choices()).runtime, None);
     insta::assert_snapshot!(refusal(&study, &on_spring()), @r"

@@ -86,9 +86,18 @@ fn of_variant(findings: &Findings, load: &LoadFindings, variant: &str) -> String
         shown.into_iter().filter_map(|i| effect(load, variant, *leading[i])).collect();
     let phrases: Vec<_> = effects.iter().map(|e| phrase(load, e)).collect();
     if phrases.is_empty() {
-        return format!("{variant} has no results");
+        return format!("{} has no results", called(findings, variant));
     }
-    format!("{variant} {}{}", join(&phrases), aside(&effects))
+    format!("{} {}{}", called(findings, variant), join(&phrases), aside(&effects))
+}
+
+/// `istio`, `ambient (Envoy in ztunnel's place)`: what another proxy costs is not taken for what ztunnel does.
+fn called(findings: &Findings, variant: &str) -> String {
+    let facts = findings.variants.iter().find(|facts| facts.name == variant);
+    match facts.is_some_and(|facts| facts.envoy_for_ztunnel) {
+        true => format!("{variant} (Envoy in ztunnel's place)"),
+        false => variant.to_owned(),
+    }
 }
 
 /// What an effect says, as a verb and what follows it.
@@ -234,7 +243,8 @@ fn of_many(findings: &Findings, load: &LoadFindings, variants: &[&str]) -> Strin
     let (Some(least), Some(most)) = (effects.first(), effects.last()) else {
         return format!("No result for {} {at_load}.", metric_title(metric));
     };
-    let said = |e: &Effect| format!("{} ({})", change_in_words(e.ratio), e.variant);
+    let said =
+        |e: &Effect| format!("{} ({})", change_in_words(e.ratio), called(findings, &e.variant));
     format!(
         "Against {}, {} changes from {} to {}, {at_load}.",
         findings.baseline,

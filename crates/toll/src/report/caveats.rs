@@ -7,6 +7,7 @@ use crate::analysis::findings::{
     RegimePair, TwoFigures, VariantRounds,
 };
 
+use super::figures::{self, Quantity};
 use super::left_out::left_out;
 use super::owners;
 
@@ -47,6 +48,12 @@ pub(super) fn sentence(caveat: &Caveat, run: &str) -> String {
         Caveat::InvalidSlices { slices, all, reasons } => format!(
             "{slices} of {all} slices do not count: {}",
             most_frequent(reasons.iter().map(|(why, slices)| (why.to_string(), *slices)))
+        ),
+        Caveat::CutLogs { logs } => format!(
+            "only the first MiB and the last 4 MiB of these logs are kept, and what a service logs costs it CPU: {}",
+            examples(logs.iter().map(|(service, bytes)| {
+                format!("{service} wrote {} in a round", figures::figure(Quantity::Bytes, *bytes as f64))
+            }))
         ),
         Caveat::Text { text, .. } => text.clone(),
         Caveat::UnequalRates { loads } => format!(

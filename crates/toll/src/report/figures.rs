@@ -120,6 +120,16 @@ impl Scale {
         number(value / self.worth, self.decimals)
     }
 
+    /// `1.9` where [`Self::plain`] would round it to a figure of less than two digits.
+    pub(super) fn legible(self, value: f64) -> String {
+        let in_unit = self.in_unit(value);
+        let two_digits = match in_unit.abs() {
+            size if size.is_finite() && size > 0.0 => 1 - size.log10().floor() as i32,
+            _ => 0,
+        };
+        number(in_unit, self.decimals.max(two_digits.min(MOST_DECIMALS)))
+    }
+
     /// `+0.62`, `−0.30`; zero has no sign.
     pub(super) fn signed(self, value: f64) -> String {
         with_plus(value, self.plain(value))
@@ -321,6 +331,13 @@ mod tests {
         assert_eq!(scale.signed(-0.4), "0.00");
         assert_eq!(scale.signed(0.4), "0.00");
         assert_eq!(scale.signed(-300.0), "−0.30");
+    }
+
+    #[test]
+    fn a_small_figure_beside_a_large_one_keeps_two_digits_where_it_must_be_legible() {
+        let scale = Scale::of(Quantity::Millicores, [412.0]);
+        let shown = [412.3, 1.94, 0.31, 0.0019, 0.0].map(|value| scale.legible(value));
+        assert_eq!(shown, ["412", "1.9", "0.31", "0.002", "0"]);
     }
 
     #[test]

@@ -131,8 +131,9 @@ impl Stand {
     /// # Errors
     /// When something of it is left, or the run's directory cannot be written.
     pub fn down(self) -> Result<(), RunError> {
-        let Self { mut engine, environment, dir, file, .. } = self;
+        let Self { mut engine, environment, dir, mut file, .. } = self;
         engine.kill();
+        file.cut_logs = environment.cut_logs();
         environment.down()?;
         Ok(dir.finish(&file)?)
     }

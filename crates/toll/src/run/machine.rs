@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf, absolute};
 use std::thread::available_parallelism;
 
 use ring::digest::{SHA256, digest};
+use toll_lab::Lab;
 use toll_lab::artifacts::{Artifact, Found};
-use toll_lab::{Lab, LabError};
 
+use super::RunError;
 use crate::plan::Plan;
 use crate::store::HostFacts;
 
@@ -21,13 +22,13 @@ pub fn cores() -> usize {
 /// manifest (METHOD.md rule 11).
 ///
 /// # Errors
-/// When a deployment asks for what the lab does not have.
+/// When a deployment asks for what the lab does not have, or a program of the user's cannot be read.
 pub fn host_facts(
     lab: &Lab,
     realtime: bool,
     artifacts: &BTreeMap<Artifact, Found>,
     plan: &Plan,
-) -> Result<HostFacts, LabError> {
+) -> Result<HostFacts, RunError> {
     let mut facts = vec![fact("toll", format!("{} ({})", env!("CARGO_PKG_VERSION"), own_hash()))];
     if lab.image().is_none() {
         facts.extend(this_machine());
@@ -44,6 +45,7 @@ pub fn host_facts(
         facts,
         artifacts: artifacts.iter().map(|(artifact, found)| (*artifact, version(found))).collect(),
         cores: Some(lab.cores().unwrap_or_else(cores)),
+        programs: programs(lab, plan)?,
         lacks: lab.lacks(),
         isolation: lab.isolation(),
         cluster: None,
@@ -63,6 +65,24 @@ fn this_machine() -> Vec<(String, String)> {
     ]
 }
 
+/// The files of the user's own programs in all variants, and their hashes.
+fn programs(lab: &Lab, plan: &Plan) -> Result<BTreeMap<PathBuf, String>, RunError> {
+    let files = plan.ready().flat_map(|(_, deployment)| lab.files_of_user(deployment));
+    let hashed = files.map(|file| {
+        let file = absolute(&file).unwrap_or(file);
+        match fs::read(&file) {
+            Ok(bytes) => Ok((file, hex(&bytes, SHA256.output_len()))),
+            Err(source) => Err(RunError::NoProgram { file, source }),
+        }
+    });
+    hashed.collect()
+}
+
+/// The first bytes of the SHA-256, in hexadecimal.
+fn hex(bytes: &[u8], first: usize) -> String {
+    digest(&SHA256, bytes).as_ref().iter().take(first).map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn fact(label: &str, value: impl Into<String>) -> (String, String) {
     (label.into(), value.into())
 }
@@ -75,12 +95,7 @@ fn own_hash() -> String {
     let bytes = std::env::current_exe().and_then(fs::read);
     bytes.map_or_else(
         |error| format!("hash unknown: {error}"),
-        |bytes| {
-            let digest = digest(&SHA256, &bytes);
-            let hex: String =
-                digest.as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-            format!("sha256 {hex}")
-        },
+        |bytes| format!("sha256 {}", hex(&bytes, 6)),
     )
 }
 

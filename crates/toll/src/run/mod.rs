@@ -16,10 +16,12 @@ mod slice;
 #[cfg(test)]
 mod tests;
 
+use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use toll_lab::{Isolation, Lab, LabError};
+use toll_lab::{DataPlane, Isolation, Lab, LabError};
 
 use crate::event::{RunEvent, Stage};
 use crate::plan::{Plan, Release};
@@ -47,7 +49,7 @@ pub enum RunError {
         /// What the load engine saw.
         reason: String,
     },
-    /// The plan has several pods of a service or several nodes, and all pods share the machine's network.
+    /// The plan has node proxies, several pods of a service or several nodes, and all pods share the machine's network.
     #[error("{variant} has {what}, and with loopback isolation all pods share one address")]
     NetworksNeeded {
         variant: String,
@@ -63,6 +65,20 @@ pub enum RunError {
         pods: usize,
         /// Free ones.
         slots: usize,
+    },
+    /// A program of the user's is not there, or cannot be read.
+    #[error("cannot read the program {}: {source}", file.display())]
+    NoProgram {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// What was measured before was measured with another program.
+    #[error("{} is not the file that the run was begun with", file.display())]
+    OtherProgram {
+        /// The file.
+        file: PathBuf,
     },
     /// What a variant carries could not be measured.
     #[error("cannot measure what {variant} carries: {reason}")]
@@ -89,6 +105,10 @@ impl RunError {
             Self::NoRoom { .. } => {
                 Some("take fewer replicas in the study, add a node, or raise the kubelets' `maxPods`".into())
             }
+            Self::NoProgram { .. } => Some("build it, or mend the `command` in the study".into()),
+            Self::OtherProgram { .. } => Some(
+                "one run holds one version: begin a new run with `toll run STUDY`, or put the former file back".into(),
+            ),
             Self::Capacity { .. } => Some(
                 "the logs of its services, proxies and database are in the run's folder `rounds/01`; when what they name is \
                  mended, `toll run --resume` goes on there (a rate in requests per second, such as `rate: 500/s`, needs no \
@@ -333,9 +353,15 @@ pub fn check(plan: &Plan, lab: &Lab) -> Result<(), RunError> {
     }
 }
 
-/// A variant that has several pods of a service, or several nodes, at the largest of its sizes; and what of.
+/// A variant that has node proxies, several pods of a service, or several nodes, at the largest of its sizes; and what of.
 fn several(plan: &Plan) -> Option<(String, String)> {
-    plan.ready().find_map(|(variant, _)| {
+    plan.ready().find_map(|(variant, deployment)| {
+        if let DataPlane::Ambient(_) = deployment.data_plane {
+            return Some((
+                variant.to_owned(),
+                "node proxies, which capture in the pods' own networks".into(),
+            ));
+        }
         let largest = plan.largest(variant)?;
         let replicated = largest.services.iter().find(|service| service.replicas > 1);
         let pods =

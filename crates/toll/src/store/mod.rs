@@ -77,6 +77,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether a file may not be written by this user, or by nobody.
+    pub fn is_forbidden(&self) -> bool {
+        let forbidden = [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem];
+        matches!(self, Self::Io { source, .. } if forbidden.contains(&source.kind()))
+    }
+
     /// What to do about it.
     pub fn help(&self) -> Option<String> {
         match self {

@@ -1,8 +1,11 @@
 //! What a run's directory holds, as read back.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
 use serde::{Deserialize, Serialize};
 use toll_lab::artifacts::Artifact;
-use toll_lab::{Isolation, Proof, Sample};
+use toll_lab::{CutLog, Isolation, Proof, Sample};
 use toll_load::LoadReport;
 
 use crate::plan::{Arm, Plan};
@@ -43,6 +46,9 @@ pub struct HostFacts {
     /// Cores that toll and what it starts may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<usize>,
+    /// The files of the user's own programs, and the SHA-256 of what was in them; `--resume` goes on with the same only.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub programs: BTreeMap<PathBuf, String>,
     /// What the lab cannot show here, one sentence each.
     pub lacks: Vec<String>,
     /// How pods were kept apart; `--resume` goes on in the same way.
@@ -75,6 +81,14 @@ impl HostFacts {
     fn labelled(&self) -> impl Iterator<Item = (&str, &str)> {
         let facts = self.facts.iter().map(|(label, value)| (label.as_str(), value.as_str()));
         facts.chain(self.artifacts.iter().map(|(of, version)| (of.label(), version.as_str())))
+    }
+
+    /// The first of the user's programs that is another now, or is not there any more. Of a run that was begun before
+    /// programs were noted nothing is known.
+    pub fn changed_program<'a>(&'a self, now: &Self) -> Option<&'a Path> {
+        let mut files = self.programs.iter();
+        let changed = files.find(|(file, hash)| now.programs.get(*file) != Some(*hash));
+        changed.map(|(file, _)| file.as_path())
     }
 
     /// Notes what differs on the machine on which the run goes on.
@@ -151,6 +165,9 @@ pub struct ArmFile {
     pub settled: Option<SettleRecord>,
     /// Counters at the ends of the window without load.
     pub idle: Option<[Sample; 2]>,
+    /// Components of whose logs only the begin and the end are kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut_logs: Vec<CutLog>,
 }
 
 /// Why a slice, or an arm with all its slices, does not count.

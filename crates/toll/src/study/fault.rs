@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource};
 
+use super::command_line::NoCommandLine;
+
 /// A part of the text, in bytes.
 pub(super) type Span = Range<usize>;
 
@@ -122,6 +124,12 @@ pub(super) enum Problem {
     #[error("`{text}` is not {wanted}")]
     #[diagnostic(help("for example {}", listed(examples)))]
     Unreadable { text: String, wanted: String, examples: Vec<String> },
+    #[error("{why}")]
+    #[diagnostic(help("{}", command_help(why, text)))]
+    NoCommandLine { why: NoCommandLine, text: String },
+    #[error("`{service}` is no program of yours, and only such a one has `{key}`")]
+    #[diagnostic(help("remove `{key}`, or write `program: {{command: ...}}`"))]
+    OfNoCommand { service: String, key: &'static str },
     #[error("{number} is outside the allowed range")]
     #[diagnostic(help("allowed here: {range}"))]
     OutOfRange { number: String, range: String },
@@ -437,4 +445,22 @@ pub fn nearest<'c>(written: &str, choices: &'c [String]) -> Option<&'c str> {
     let candidates =
         choices.iter().map(String::as_str).filter(|choice| near(choice) || begun(choice));
     candidates.min_by_key(|choice| distance(choice))
+}
+
+fn command_help(why: &NoCommandLine, text: &str) -> String {
+    let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+    let with_shell = format!("start a shell: `command: [\"sh\", \"-c\", \"exec {quoted}\"]`");
+    match why {
+        NoCommandLine::Empty => "for example `command: ./my-api --port {port}`".into(),
+        NoCommandLine::OpenQuote => {
+            "close it, or write the words as a list: `[./my-api, --name, \"it's\"]`".into()
+        }
+        NoCommandLine::Variable(_) => {
+            format!("write it into `env` of the service, or {with_shell}")
+        }
+        NoCommandLine::Shell('$') => format!(
+            "write `${{NAME}}` for a variable of toll's own environment, `{{port}}` or `{{url.NAME}}` for what toll knows; or {with_shell}"
+        ),
+        NoCommandLine::Shell(_) => with_shell,
+    }
 }

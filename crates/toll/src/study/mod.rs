@@ -4,6 +4,7 @@
 //! sense (do the parts fit together). Resolves nothing and starts nothing: that is the plan's work.
 //! The types in `model` are the one source: schema, checks and annotated default follow from them.
 
+mod command_line;
 mod environment;
 mod fault;
 mod model;

@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Number, Value, json};
 
+use super::command_line::CommandLine;
 use super::environment::first_variable;
 use super::fault::{Fault, Problem, Span, nearest};
 use super::quantity::{self, Binary, Name};
@@ -55,6 +56,12 @@ impl Walk<'_> {
                 self.foreign(spot, entries, values)
             }
             (Shape::List(items), Content::List(nodes)) => self.list(spot, nodes, items),
+            (Shape::List(_), Content::Scalar(Value::String(text)))
+                if allows("string", spot.schema) =>
+            {
+                let problem = text_problem(text, spot.schema);
+                self.sound_or_stand_in(spot, text.as_str().into(), problem)
+            }
             (Shape::Choice(words), Content::Scalar(Value::String(word))) => {
                 self.sound_or_stand_in(spot, word.as_str().into(), bad_choice(word, &words))
             }
@@ -332,6 +339,10 @@ fn text_problem(text: &str, schema: &Value) -> Option<Problem> {
     if let Some(variable) = first_variable(text).filter(|_| format != Binary::FORMAT) {
         return Some(Problem::VariableNotSet { variable: variable.into() });
     }
+    if format == CommandLine::FORMAT {
+        let problem = CommandLine::split(text).err();
+        return problem.map(|why| Problem::NoCommandLine { why, text: text.into() });
+    }
     let least = schema["minLength"].as_u64().unwrap_or(0);
     let fits = quantity::fits(format, text) && text.len() as u64 >= least;
     let unreadable = || Problem::Unreadable {
@@ -362,6 +373,7 @@ fn wanted(schema: &Value) -> String {
         (Shape::Keys(_) | Shape::Tagged(_) | Shape::Names(_) | Shape::Foreign(_), ..) => {
             "a mapping"
         }
+        (Shape::List(_), ..) if allows("string", schema) => "text or a list",
         (Shape::List(_), ..) => "a list",
         (Shape::Choice(_), ..) => "a word",
         (Shape::WordOrKeys(..), ..) => "a word or a mapping",

@@ -294,6 +294,10 @@ shown_as! {
     an_unknown_program_without_keys_is_answered_with_the_nearest_one: "{built_in: {reply: {bytes: 5}, stall: {every: 1s, for: 100ms}}}" => "ngnix";
     a_program_is_no_number: "{built_in: {reply: {bytes: 5}, stall: {every: 1s, for: 100ms}}}" => "5";
     a_command_has_at_least_one_word: "calls: [server]" => "calls: [server], program: {command: []}";
+    a_command_for_a_shell_is_told_how_to_start_one: "calls: [server]" => "calls: [server], program: {command: \"./my-api | tee log\"}";
+    a_shells_variable_in_a_command_is_told_what_there_is: "calls: [server]" => "calls: [server], program: {command: ./my-api --port $PORT}";
+    a_placeholder_for_what_is_not_called_is_answered_with_what_is: "calls: [server]" => "calls: [server], program: {command: \"./my-api {url.sever}\"}";
+    variables_for_a_program_of_tolls_own_are_refused: "calls: [server]" => "calls: [server], env: {LOG_LEVEL: warn}";
     a_stall_must_be_shorter_than_its_period: "for: 100ms" => "for: 1s";
     a_study_needs_a_service:
         "\n    client: {port: 9000, calls: [server]}\n    server:\n      port: 9999\n      program: {built_in: {reply: {bytes: 5}, stall: {every: 1s, for: 100ms}}}"

@@ -225,11 +225,12 @@ fn is_logged(run: &Path, line: &str) -> bool {
 }
 
 #[test]
-fn a_command_that_is_not_there_is_told_with_the_systems_reason() {
+fn a_command_that_is_not_there_is_told_with_the_systems_reason_before_anything_starts() {
     let [port] = free_ports();
-    let (_, ended) =
-        given_up(&bare().server(format!("{{port: {port}, program: {{command: [./no-such]}}}}")));
-    ended.assert_says("error: cannot start server: ./no-such: No such file or directory");
+    let study = bare().server(format!("{{port: {port}, program: {{command: [./no-such]}}}}"));
+    let ended = refused(&study, &[], 1);
+    ended.assert_says("/no-such: No such file or directory");
+    ended.assert_says("help: build it, or mend the `command` in the study");
 }
 
 #[test]

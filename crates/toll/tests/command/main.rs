@@ -12,6 +12,7 @@ mod clean_up;
 mod full_disk;
 mod left_behind;
 mod load;
+mod own_app;
 mod planning;
 mod process;
 mod run_dir;

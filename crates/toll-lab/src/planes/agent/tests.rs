@@ -8,7 +8,7 @@ use super::*;
 use crate::error::DataPlaneError;
 use crate::fixture::petclinic;
 use crate::host::isolation::Isolation;
-use crate::{Program, topology};
+use crate::{Program, UserProgram, topology};
 
 const COLLECTOR: &str = "10.77.0.4:4318";
 
@@ -127,7 +127,7 @@ fn launches_in(
 }
 
 fn users_own() -> Program {
-    Program::Command(vec!["their-own".into()])
+    Program::Command(UserProgram::of(["their-own"]))
 }
 
 #[test]

@@ -415,7 +415,7 @@ fn behind_a_caller_that_leaves_no_spans_only_their_number_is_judged() {
 #[test]
 fn a_program_of_the_users_own_need_not_be_a_jvm() {
     for mut seen in [Traced::by_an_agent(), Traced::by_nobody()] {
-        seen.deployment.services[1].program = Program::Command(vec!["./vets".into()]);
+        seen.deployment.services[1].program = Program::Command(UserProgram::of(["./vets"]));
         seen.before.jvms.remove("vets");
         seen.after.jvms.remove("vets");
         let why = LeftOut::NoJvm { pod: "vets".into() };

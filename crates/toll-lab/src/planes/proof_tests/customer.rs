@@ -504,7 +504,7 @@ fn a_request_that_the_gateway_sent_again_may_count_twice_on_its_whole_way() {
 #[test]
 fn queries_of_a_program_of_the_users_own_are_left_out() {
     let mut seen = Graph::strict().database(|snapshot| snapshot.statements += 500);
-    seen.deployment.services[3].program = Program::Command(vec!["./name".into()]);
+    seen.deployment.services[3].program = Program::Command(UserProgram::of(["./name"]));
     for snapshot in [&mut seen.before, &mut seen.after] {
         snapshot.walk.report = None;
     }

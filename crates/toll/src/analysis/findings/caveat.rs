@@ -71,6 +71,8 @@ pub enum Caveat {
     MissingMetrics { reasons: Vec<(String, String, usize)> },
     /// Pods whose JVMs reported in no round what is alive in their heaps.
     UnknownHeaps { pods: Vec<String> },
+    /// Services of whose logs only the begin and the end are kept, and the most that each wrote in a round, bytes.
+    CutLogs { logs: Vec<(String, u64)> },
     /// What `kubectl top pods` would show where rounding every pod up makes the most of little.
     RoundedUp {
         load: String,
@@ -131,6 +133,7 @@ impl Caveat {
             Self::LeftOut { .. } | Self::DroppedSpans { .. } | Self::UncountedSpans { .. } => {
                 CaveatKind::Proof
             }
+            Self::CutLogs { .. } => CaveatKind::Lab,
             Self::MissingReadings { .. }
             | Self::MissingMetrics { .. }
             | Self::UnknownHeaps { .. }

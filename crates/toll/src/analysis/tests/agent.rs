@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toll_lab::{
     AgentKind, Component, ComponentSample, DataPlane, Egress, HostSample, JavaAgent, MemorySample,
     Mtls, PodMetrics, Program, Reading, Role, Sample, Service, ServiceSpans, SidecarProxy, Spans,
+    UserProgram,
 };
 use toll_load::{Histogram, StageReport};
 
@@ -97,7 +98,7 @@ fn service(name: &str) -> Service {
         group: "clinic".into(),
         replicas: 1,
         port: 8080,
-        program: Program::Command(vec![]),
+        program: Program::Command(UserProgram::default()),
         calls: vec![],
         metrics: None,
     }

@@ -109,10 +109,11 @@ fn per_request_groups(load: &LoadFindings, variants: Vec<Vec<Part>>) -> [Group; 
     ]
 }
 
+/// An idle proxy costs little beside a busy neighbour, and what it costs is what is asked for: it is never shown as 0.
 fn idle_group(variants: Vec<Vec<Part>>) -> Group {
     let scale = scale(Quantity::Millicores, &variants);
     let title = Some(format!("idle, without load, {}", scale.unit()));
-    Group { title, rows: rows(&variants, scale, |_| true) }
+    Group { title, rows: rows_of(&variants, |_| true, &|value| scale.legible(value)) }
 }
 
 fn memory_table(load: &LoadFindings) -> Option<Table> {
@@ -128,8 +129,16 @@ fn scale(quantity: Quantity, variants: &[Vec<Part>]) -> Scale {
     Scale::of(quantity, [variants.iter().flatten().map(|p| p.value).fold(0.0, f64::max)])
 }
 
-/// One row a part, one figure a variant, by role and in the order in which the variants bring them.
 fn rows(variants: &[Vec<Part>], scale: Scale, wanted: impl Fn(Role) -> bool) -> Vec<Vec<Cell>> {
+    rows_of(variants, wanted, &|value| scale.plain(value))
+}
+
+/// One row a part, one figure a variant, by role and in the order in which the variants bring them.
+fn rows_of(
+    variants: &[Vec<Part>],
+    wanted: impl Fn(Role) -> bool,
+    shown: &dyn Fn(f64) -> String,
+) -> Vec<Vec<Cell>> {
     let all = variants.iter().flatten().filter(|p| wanted(p.role)).cloned();
     let value = |of: &[Part], name: &str| of.iter().find(|p| p.name == name).map(|p| p.value);
     let in_order = parts::by_role(all.collect());
@@ -137,18 +146,18 @@ fn rows(variants: &[Vec<Part>], scale: Scale, wanted: impl Fn(Role) -> bool) -> 
         .into_iter()
         .map(|name| {
             let values: Vec<Option<f64>> = variants.iter().map(|of| value(of, name)).collect();
-            row(name, &values, scale)
+            row(name, &values, shown)
         })
         .collect()
 }
 
 fn total_row(totals: &[Option<f64>], scale: Scale) -> Vec<Cell> {
-    let cells = row("CPU per request", totals, scale);
+    let cells = row("CPU per request", totals, &|value| scale.plain(value));
     cells.into_iter().map(|cell| Cell::toned(cell.text, Tone::Sum)).collect()
 }
 
-fn row(title: &str, values: &[Option<f64>], scale: Scale) -> Vec<Cell> {
-    let figures = values.iter().map(|v| v.map_or_else(Cell::absent, |v| scale.plain(v).into()));
+fn row(title: &str, values: &[Option<f64>], shown: &dyn Fn(f64) -> String) -> Vec<Cell> {
+    let figures = values.iter().map(|v| v.map_or_else(Cell::absent, |v| shown(v).into()));
     std::iter::once(title.into()).chain(figures).collect()
 }
 

@@ -128,6 +128,7 @@ fn variants() -> Vec<VariantFacts> {
         name: name.into(),
         describes: describes.into(),
         skipped: None,
+        envoy_for_ztunnel: describes.contains("Envoy in ztunnel's place"),
     };
     VARIANTS.into_iter().zip(describes).map(facts).collect()
 }

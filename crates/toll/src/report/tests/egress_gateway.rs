@@ -143,6 +143,7 @@ pub fn egress_gateway() -> Findings {
                 name: case.name.into(),
                 describes: case.describes.into(),
                 skipped: None,
+                envoy_for_ztunnel: false,
             })
             .into(),
         headline: vec![Metric::CpuPerRequest, Metric::LatencyP50],

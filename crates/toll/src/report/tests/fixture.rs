@@ -81,6 +81,7 @@ fn variants() -> Vec<VariantFacts> {
         name: name.into(),
         describes: describes.into(),
         skipped: skipped.map(Into::into),
+        envoy_for_ztunnel: false,
     };
     vec![
         facts("baseline", "no agent", None),

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::number;
-use crate::study::quantity::{Metrics, Name, TimeSpan};
+use crate::study::command_line::CommandLine;
+use crate::study::quantity::{Metrics, Name, Setting, TimeSpan};
 
 /// Connections of a pod to its database.
 const POOL: u32 = 16;
@@ -63,6 +64,10 @@ pub struct Service {
     /// Which program it is; the built-in service when it is left out.
     #[serde(default)]
     pub program: Program,
+    /// Variables of the environment of a `command`, beside those that toll itself has.
+    #[serde(default)]
+    #[schemars(extend("examples" = [{"LOG_LEVEL": "warn", "STOCK": "{url.stock}"}]))]
+    pub env: IndexMap<String, Setting>,
     /// The services that it calls for each request it gets, in order.
     #[serde(default)]
     #[schemars(extend("examples" = [["server"]]))]
@@ -92,22 +97,13 @@ pub struct Service {
 #[serde(rename_all = "snake_case")]
 #[schemars(
     transform = allow_bare_names,
-    extend("examples" = [{"built_in": {"work": {"cpu": "500us"}}}, {"command": ["./my-api", "--port", "8080"]}])
+    extend("examples" = [{"built_in": {"work": {"cpu": "500us"}}}, {"command": ["./my-api", "--port", "{port}"]}])
 )]
 pub enum Program {
     /// toll's own service, with work, answer and database as written.
     BuiltIn(BuiltIn),
     /// A program of the user's.
-    Command(
-        #[schemars(
-            length(min = 1),
-            extend(
-                "description" = "A program of your own and its arguments; it must listen on the port.",
-                "examples" = [["./my-api", "--port", "8080"]]
-            )
-        )]
-        Vec<String>,
-    ),
+    Command(CommandLine),
     /// A web server.
     Nginx(Nginx),
     /// A Spring application.

@@ -23,6 +23,8 @@ pub(super) fn check(app: &App) -> Vec<Violation> {
         found.extend(other_calls(app, name, service));
         found.extend(metrics_of_nginx(name, service));
         found.extend(series_of_none(name, service));
+        found.extend(env_of_no_command(name, service));
+        found.extend(unknown_places(name, service));
         if let Program::BuiltIn(built_in) = &service.program {
             found.extend(endless_stall(name, built_in));
             found.extend(nothing_to_relay(name, service, built_in));
@@ -327,4 +329,43 @@ fn unasked_databases(app: &App) -> Vec<Violation> {
         keys.fold(found, Violation::because_of)
     };
     app.databases.iter().filter(|(name, _)| !asked.contains(name)).map(unasked).collect()
+}
+
+/// Variables for a program that is toll's own.
+fn env_of_no_command(name: &Name, service: &Service) -> Option<Violation> {
+    let is_in_vain = !service.env.is_empty() && !matches!(service.program, Program::Command(_));
+    let problem = || Problem::OfNoCommand { service: name.to_string(), key: "env" };
+    is_in_vain.then(|| at_key(problem(), service_at(name, "env")))
+}
+
+/// Placeholders for services that this one does not call.
+fn unknown_places(name: &Name, service: &Service) -> Vec<Violation> {
+    let Program::Command(line) = &service.program else { return Vec::new() };
+    let command = service_at(name, "program").child("command");
+    let words = line.words().iter().map(|word| (word.clone(), command.clone()));
+    let variables = service
+        .env
+        .iter()
+        .map(|(variable, value)| (value.to_string(), service_at(name, "env").child(variable)));
+    let texts = words.chain(variables);
+    texts
+        .flat_map(|(text, at)| {
+            let unknown = callees_of(&text).into_iter();
+            let unknown =
+                unknown.filter(|callee| service.calls.iter().all(|of| of.as_str() != callee));
+            unknown.map(|callee| uncalled(callee, service, at.clone())).collect::<Vec<_>>()
+        })
+        .map(|found| found.because_of(service_at(name, "calls")))
+        .collect()
+}
+
+fn uncalled(name: String, service: &Service, at: Pointer) -> Violation {
+    let known = service.calls.iter().map(Name::to_string).collect();
+    at_value(Problem::UnknownName { kind: "called service", name, known }, at)
+}
+
+/// The services that `{url.NAME}` and `{address.NAME}` in a text are about.
+fn callees_of(text: &str) -> Vec<String> {
+    let after = ["{url.", "{address."].into_iter().flat_map(|begin| text.split(begin).skip(1));
+    after.filter_map(|rest| Some(rest.split_once('}')?.0.to_owned())).collect()
 }
