@@ -48,8 +48,8 @@ pub use claim::{Asked, Claim, Direction, Proof, ServiceSpans, Spans, Traffic, Tr
 pub use deployment::{
     AgentKind, Airline, AirlineDatabase, AirlinePart, Ambient, BuiltIn, Compilers, DataPlane,
     DatabaseServer, Deployment, Egress, EgressGateway, External, JavaAgent, Late, Metrics, Mtls,
-    Nginx, NodeProxy, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime,
-    Service, SidecarProxy, Stall, UserProgram,
+    Nginx, NodeProxy, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Ready,
+    ReadySign, Runtime, Service, SidecarProxy, Stall, UserProgram,
 };
 pub use environment::{Environment, LoadEngine};
 pub use error::{DataPlaneFailure, LabError};
@@ -60,7 +60,7 @@ pub use host::ports::Holder;
 pub use host::process::Ending;
 pub use lab::Lab;
 pub use local::{LocalLab, clean};
-pub use options::LocalOptions;
+pub use options::{Listener, LocalOptions};
 pub use output::{CutLog, NextLine, Rendered};
 pub use planes::needs;
 pub use sample::{

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use toll_lab::{
     Airline, AirlineDatabase, AirlinePart, BuiltIn, Compilers, DatabaseServer, External, Metrics,
-    Nginx, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime, Service, Stall,
-    UserProgram,
+    Nginx, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Ready, ReadySign,
+    Runtime, Service, Stall, UserProgram,
 };
 
 use crate::study::{self, App, Study};
@@ -165,6 +165,7 @@ fn program(service: &study::Service, chosen: Chosen<'_>) -> Program {
                 .map(|(name, value)| (name.clone(), value.to_string()))
                 .collect(),
             directory: chosen.directory.into(),
+            ready: service.ready.as_ref().map(ready),
         }),
         study::Program::Nginx(nginx) => Program::Nginx(Nginx { bytes: nginx.bytes as usize }),
         study::Program::Petclinic(petclinic) => Program::Petclinic(Petclinic {
@@ -186,6 +187,15 @@ fn program(service: &study::Service, chosen: Chosen<'_>) -> Program {
             connections: airline.connections(),
         }),
     }
+}
+
+fn ready(written: &study::Ready) -> Ready {
+    let sign = match (&written.path, written.tcp) {
+        (Some(path), _) => ReadySign::Answers { path: path.to_string(), status: written.status },
+        (None, Some(port)) => ReadySign::ListensOn(port),
+        (None, None) => ReadySign::Listens,
+    };
+    Ready { sign, timeout: written.timeout.get() }
 }
 
 impl From<study::Runtime> for Runtime {

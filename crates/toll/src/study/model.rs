@@ -17,7 +17,7 @@ mod sweep;
 
 pub use app::{
     Airline, AirlinePart, App, BuiltIn, Database, DatabaseProgram, Gateway, Petclinic,
-    PetclinicPart, Program, Queries, Runtime, Server, Service,
+    PetclinicPart, Program, Queries, Ready, Runtime, Server, Service,
 };
 pub use reference::{Derived, Figures, Recomputed, Reference};
 pub use sweep::{Combination, Matrix};

@@ -23,7 +23,8 @@ pub(super) fn check(app: &App) -> Vec<Violation> {
         found.extend(other_calls(app, name, service));
         found.extend(metrics_of_nginx(name, service));
         found.extend(series_of_none(name, service));
-        found.extend(env_of_no_command(name, service));
+        found.extend(of_no_command(name, service));
+        found.extend(two_signs(name, service));
         found.extend(unknown_places(name, service));
         if let Program::BuiltIn(built_in) = &service.program {
             found.extend(endless_stall(name, built_in));
@@ -331,11 +332,25 @@ fn unasked_databases(app: &App) -> Vec<Violation> {
     app.databases.iter().filter(|(name, _)| !asked.contains(name)).map(unasked).collect()
 }
 
-/// Variables for a program that is toll's own.
-fn env_of_no_command(name: &Name, service: &Service) -> Option<Violation> {
-    let is_in_vain = !service.env.is_empty() && !matches!(service.program, Program::Command(_));
-    let problem = || Problem::OfNoCommand { service: name.to_string(), key: "env" };
-    is_in_vain.then(|| at_key(problem(), service_at(name, "env")))
+/// Keys that only a program of the user's has.
+fn of_no_command(name: &Name, service: &Service) -> Vec<Violation> {
+    if let Program::Command(_) = service.program {
+        return Vec::new();
+    }
+    let written = [("env", !service.env.is_empty()), ("ready", service.ready.is_some())];
+    let found = written.into_iter().filter(|(_, is_there)| *is_there).map(|(key, _)| {
+        let problem = Problem::OfNoCommand { service: name.to_string(), key };
+        at_key(problem, service_at(name, key)).because_of(service_at(name, "program"))
+    });
+    found.collect()
+}
+
+/// Two signs of one thing.
+fn two_signs(name: &Name, service: &Service) -> Option<Violation> {
+    let ready = service.ready.as_ref()?;
+    let keys = ["path", "tcp"].map(str::to_owned).into();
+    let both = ready.path.is_some() && ready.tcp.is_some();
+    both.then(|| at_value(Problem::MoreThanOneOf { keys }, service_at(name, "ready")))
 }
 
 /// Placeholders for services that this one does not call.
