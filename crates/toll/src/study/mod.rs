@@ -20,7 +20,7 @@ pub use model::{
     AirlinePart, Ambient, App, Arrivals, Combination, Curve, Database, DatabaseProgram, Derived,
     Egress, EgressGateway, Gateway, JavaAgent, Length, Load, LoadModel, Method, Metric, Mtls,
     NodeProxy, PetclinicPart, Profile, Program, Queries, Ready, Reference, Request, Runtime,
-    Server, Service, Settle, Sidecar, Study, Variant, Vus, Weighted,
+    Server, Service, Settle, Sidecar, Study, Variant, Version, Vus, Weighted,
 };
 pub use quantity::{Name, Rate, Setting, Share, TimeSpan};
 pub use schema::schema;

@@ -201,3 +201,30 @@ fn a_service_that_starts_slowly_is_waited_for_and_toll_says_so() {
     ended.assert_says("waiting for server since 2 s");
     assert_eq!(measured(&place.run_dir()).len(), 1, "{ended:#?}");
 }
+
+#[test]
+fn a_variant_runs_another_version_of_a_service_and_the_plan_names_it() {
+    let place = Workplace::new();
+    let [port] = free_ports();
+    fs::write(place.path("serve.sh"), TELLING.replace("TOLL", TOLL)).unwrap();
+    let program = "program: {command: \"sh ./serve.sh {port} {host} one\"}, env: {GREETING: one}";
+    let study = bare().server(format!("{{port: {port}, {program}}}")).rest(ONE_ROUND);
+    let newer = "twin: {services: {server: {command: \"sh ./serve.sh {port} {host} two\", env: {GREETING: two}}}}";
+    fs::write(place.path("study.yaml"), study.text().replace("twin: {}", newer)).unwrap();
+    let mut command = place.toll();
+    command.args(["run", "study.yaml", "--seed", "1", "--out"]).arg(place.run_dir());
+    let ended = place.finish(command);
+    for (arm, told) in [("original", "told one, "), ("twin", "told two, ")] {
+        let log = place.run_dir().join(format!("rounds/01/{arm}/logs/service-server.log"));
+        let said = fs::read_to_string(log).unwrap();
+        assert!(said.starts_with(told), "{arm}: {said}: {ended:#?}");
+    }
+    let variants = report(&place.run_dir())["variants"].to_string();
+    let named = "; server is sh ./serve.sh {port} {host} two with GREETING=two";
+    assert!(variants.contains(named), "{variants}");
+
+    let mut plan = place.toll();
+    plan.args(["plan", "study.yaml"]);
+    let planned = place.finish(plan).stdout;
+    assert!(planned.contains("-GREETING=one") && planned.contains("+GREETING=two"), "{planned}");
+}
