@@ -5,6 +5,7 @@ mod artifacts;
 mod calibrate;
 mod capacity;
 mod commands;
+mod init;
 mod progress;
 mod spelling;
 mod talk;
@@ -37,6 +38,7 @@ pub fn main() -> ExitCode {
     let typed: Vec<OsString> = std::env::args_os().collect();
     let arguments = spelling::parsed(&typed).unwrap_or_else(|error| error.exit());
     let outcome = match arguments.command {
+        Command::Init(arguments) => init::init(&arguments),
         Command::Run(arguments) => commands::run(&arguments),
         Command::Load(arguments) => commands::load(&arguments),
         Command::Merge(arguments) => commands::merge(&arguments),
