@@ -38,7 +38,9 @@ pub struct LocalOptions {
 
 /// Hears a sentence now and then; nobody by default.
 #[derive(Clone, Default)]
-pub struct Listener(Option<Arc<dyn Fn(&str) + Send + Sync>>);
+pub struct Listener(Option<Arc<Hears>>);
+
+type Hears = dyn Fn(&str) + Send + Sync;
 
 impl Listener {
     /// One that does this with each sentence.

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,9 +31,16 @@ impl fmt::Display for Holder {
 pub(crate) fn listens(pid: Pid, port: u16) -> bool {
     // A look goes through all connections that the machine has room for: the second only where the first misses.
     FAMILIES.iter().any(|family| {
-        let text = fs::read_to_string(format!("/proc/{pid}/net/{family}")).unwrap_or_default();
-        text.lines().any(|line| listening_inode(line, port).is_some())
+        let table = File::open(format!("/proc/{pid}/net/{family}"));
+        table.is_ok_and(|table| is_among_listeners(BufReader::new(table), port))
     })
+}
+
+/// The table has a title, then all sockets that listen, then thousands of connections, which are not read.
+fn is_among_listeners(table: impl BufRead, port: u16) -> bool {
+    let lines = table.lines().skip(1).map_while(Result::ok);
+    let mut listeners = lines.map_while(|line| listener(&line));
+    listeners.any(|(of, _)| of == port)
 }
 
 /// The ports on which the processes of the session of `pid` listen: a program, and what it started.
@@ -191,6 +198,13 @@ mod tests {
         assert_eq!(listening_inode(LISTENING, 9999), Some(4711));
         assert_eq!(listening_inode(ESTABLISHED, 9999), None);
         assert_eq!(listening_inode(LISTENING, 9000), None);
+    }
+
+    #[test]
+    fn listeners_are_looked_for_before_the_first_connection_only() {
+        let among = |lines: [&str; 3]| is_among_listeners(lines.join("\n").as_bytes(), 9999);
+        assert!(among(["  sl  local_address", LISTENING, ESTABLISHED]));
+        assert!(!among(["  sl  local_address", ESTABLISHED, LISTENING]));
     }
 
     #[test]
