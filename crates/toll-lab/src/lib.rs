@@ -56,8 +56,8 @@ pub use claim::{
 pub use deployment::{
     AgentKind, Airline, AirlineDatabase, AirlinePart, Ambient, BuiltIn, Compilers, DataPlane,
     DatabaseServer, Deployment, Egress, EgressGateway, External, JavaAgent, Late, Metrics, Mtls,
-    Nginx, NodeProxy, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime,
-    Service, SidecarProxy, Stall, UserProgram,
+    Nginx, NodeProxy, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Ready,
+    ReadySign, Runtime, Service, SidecarProxy, Stall, UserProgram,
 };
 pub use environment::{Environment, LoadEngine};
 pub use error::{DataPlaneFailure, KubernetesError, LabError};
@@ -73,7 +73,7 @@ pub use kubernetes::{
 };
 pub use lab::Lab;
 pub use local::{LocalLab, clean};
-pub use options::LocalOptions;
+pub use options::{Listener, LocalOptions};
 pub use output::{CutLog, NextLine, Rendered};
 pub use planes::needs;
 pub use sample::{

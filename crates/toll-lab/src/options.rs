@@ -1,6 +1,7 @@
 //! What the lab on this machine is made with.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,8 +30,33 @@ pub struct LocalOptions {
     pub realtime: bool,
     /// Holds a folder for each environment. Its path must be short: sockets are below it.
     pub work_dir: PathBuf,
+    /// Hears what the lab waits for, once that takes longer than it should.
+    pub listener: Listener,
     /// Set when the user wants to leave: whoever waits for a deployment to come up stops waiting.
     pub interrupt: Arc<AtomicBool>,
+}
+
+/// Hears a sentence now and then; nobody by default.
+#[derive(Clone, Default)]
+pub struct Listener(Option<Arc<Hears>>);
+
+type Hears = dyn Fn(&str) + Send + Sync;
+
+impl Listener {
+    /// One that does this with each sentence.
+    pub fn new(hear: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(hear)))
+    }
+
+    pub(crate) fn tell(&self, sentence: &str) {
+        self.0.iter().for_each(|hear| hear(sentence));
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Listener" } else { "nobody" })
+    }
 }
 
 impl LocalOptions {
@@ -48,6 +74,7 @@ impl LocalOptions {
             certificate_lifetime: Self::CERTIFICATE_LIFETIME,
             realtime: false,
             work_dir: work_dir.into(),
+            listener: Listener::default(),
             interrupt: Arc::default(),
         }
     }

@@ -55,11 +55,11 @@ pub(crate) enum Outcome {
 
 /// What a probe says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Speech {
+pub(crate) enum Speech<'a> {
     /// A request.
     Request,
     /// A request for this path.
-    Get(&'static str),
+    Get(&'a str),
     /// A request that asks for a path report.
     PathReport,
     /// The first message of a PostgreSQL client: whether TLS may be spoken.

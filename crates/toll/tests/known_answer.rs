@@ -96,6 +96,35 @@ fn slices_of_two_arms_never_overlap_however_slow_the_answers_are() {
     }
 }
 
+/// A request that is answered after its slice's end is paid for all the same, once and by its own slice.
+#[test]
+fn a_request_costs_the_same_cpu_whether_it_is_answered_at_once_or_after_twice_the_length_of_a_slice()
+ {
+    let dir = tempfile::tempdir().unwrap();
+    let slow = SLOW.replace("cpu: 0us", "cpu: 500us");
+    let at_once = slow.replace(", stall: {every: 1200ms, for: 1100ms}", "");
+    assert_ne!(slow, at_once);
+    let [slow_us, at_once_us] = [("slow", slow), ("at-once", at_once)].map(|(name, text)| {
+        let dir = dir.path().join(name);
+        fs::create_dir(&dir).unwrap();
+        slices_of(&text, &dir);
+        server_us(&dir.join("run"))
+    });
+    println!("{slow_us} us of CPU a request, {at_once_us} us answered at once");
+    assert!((500.0..2000.0).contains(&at_once_us), "{at_once_us} us");
+    assert!((0.6..1.6).contains(&(slow_us / at_once_us)), "{slow_us} us, not {at_once_us} us");
+}
+
+/// CPU of the service per request as the report has it, microseconds.
+fn server_us(run: &Path) -> f64 {
+    let report: Value =
+        serde_json::from_slice(&fs::read(run.join("report.json")).unwrap()).unwrap();
+    let costs = report["loads"][0]["variants"][0]["cpu_per_request"].as_array().unwrap().clone();
+    let server = costs.iter().find(|cost| cost.to_string().contains("server"));
+    let server = server.unwrap_or_else(|| panic!("{costs:#?}"));
+    server["cost"]["value"].as_f64().unwrap_or_else(|| panic!("{server:#?}"))
+}
+
 /// What a slice's counters enclose, and its load.
 #[derive(Debug)]
 struct Slice {

@@ -10,7 +10,8 @@ pub use data_plane::{
 };
 pub use program::{
     Airline, AirlineDatabase, AirlinePart, BuiltIn, Compilers, DatabaseServer, Late, Nginx,
-    Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime, Stall, UserProgram,
+    Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Ready, ReadySign, Runtime,
+    Stall, UserProgram,
 };
 pub(crate) use program::{Database, Reports};
 

@@ -189,6 +189,35 @@ pub struct UserProgram {
     /// Where it runs, and where relative paths lead from; where toll runs when it is empty.
     #[serde(default)]
     pub directory: PathBuf,
+    /// What shows that it is ready; that it listens on its port when nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<Ready>,
+}
+
+/// What shows that a program is ready, and how long it may take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    /// What shows it.
+    pub sign: ReadySign,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+/// What shows that a program is ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadySign {
+    /// It listens on its port.
+    Listens,
+    /// It listens on another port.
+    ListensOn(u16),
+    /// It answers a GET of this path with this status.
+    Answers {
+        /// The path.
+        path: String,
+        /// The status.
+        status: u16,
+    },
 }
 
 impl UserProgram {

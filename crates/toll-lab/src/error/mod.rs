@@ -153,6 +153,18 @@ pub enum LabError {
         /// The last lines that it wrote.
         log: Vec<String>,
     },
+    /// A program of the user's listens where nobody looks for it.
+    #[error("{component} listens on port {}, not on {port}, which the study gives it{}", .listens.iter().map(u16::to_string).collect::<Vec<_>>().join(", "), log_words(.log))]
+    OtherPort {
+        /// For instance `shop`.
+        component: String,
+        /// Where it should.
+        port: u16,
+        /// Where it does.
+        listens: Vec<u16>,
+        /// The last lines that it wrote.
+        log: Vec<String>,
+    },
     /// The probe program gave no result.
     #[error("the probe of {target} gave no result: {message}")]
     Probe {
@@ -256,6 +268,13 @@ impl LabError {
             Self::Crashed { .. } => "the whole log is in the run's directory",
             Self::NotReady { .. } => {
                 "it must listen on the port that the study gives it, on all addresses; the whole log is in the run's directory"
+            }
+            Self::OtherPort { listens, .. } => {
+                return Some(format!(
+                    "write {{port}} into its `command`, or `port: {}` into the study; if it opens its port later than others, say how \
+                     long it may take: `ready: {{timeout: 60s}}`",
+                    listens[0]
+                ));
             }
             Self::Start { .. } => "check that the program is there and may be run by you",
             Self::Left(_) => "run `toll clean`",

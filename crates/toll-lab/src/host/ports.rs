@@ -2,13 +2,12 @@
 //!
 //! Format of `/proc/net/tcp`: proc_net_tcp in the kernel's networking documentation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::ops::Range;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nix::unistd::Pid;
@@ -32,9 +31,50 @@ impl fmt::Display for Holder {
 pub(crate) fn listens(pid: Pid, port: u16) -> bool {
     // A look goes through all connections of the machine, so the second is taken only where the first misses.
     FAMILIES.iter().any(|family| {
-        let text = fs::read_to_string(format!("/proc/{pid}/net/{family}")).unwrap_or_default();
-        text.lines().any(|line| listening_inode(line, port).is_some())
+        let table = File::open(format!("/proc/{pid}/net/{family}"));
+        table.is_ok_and(|table| is_among_listeners(BufReader::new(table), port))
     })
+}
+
+/// The table has a title, then all sockets that listen, then thousands of connections, which are not read.
+fn is_among_listeners(table: impl BufRead, port: u16) -> bool {
+    let lines = table.lines().skip(1).map_while(Result::ok);
+    let mut listeners = lines.map_while(|line| listener(&line));
+    listeners.any(|(of, _)| of == port)
+}
+
+/// The ports on which the processes of the session of `pid` listen: a program, and what it started.
+pub(crate) fn of_session(pid: Pid) -> BTreeSet<u16> {
+    let sockets: Vec<String> =
+        processes().filter(|of| session(*of) == Some(pid.as_raw())).flat_map(sockets).collect();
+    let read = |family| fs::read_to_string(format!("/proc/{pid}/net/{family}")).unwrap_or_default();
+    let texts = FAMILIES.map(read);
+    let listeners = texts.iter().flat_map(|text| text.lines()).filter_map(listener);
+    let is_own = |(_, inode): &(u16, u64)| sockets.contains(&socket(*inode));
+    listeners.filter(is_own).map(|(port, _)| port).collect()
+}
+
+/// All processes that `/proc` shows.
+fn processes() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The session of a process: proc_pid_stat(5), where the name may hold blanks.
+fn session(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(3)?.parse().ok()
+}
+
+/// What its descriptors lead to, sockets among them.
+fn sockets(pid: i32) -> impl Iterator<Item = String> {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    descriptors.filter_map(|fd| Some(fs::read_link(fd.path()).ok()?.to_string_lossy().into_owned()))
+}
+
+/// As a descriptor's link names it.
+fn socket(inode: u64) -> String {
+    format!("socket:[{inode}]")
 }
 
 /// Where the connections that are established to `port` in the network namespace of `pid` come from, and how many
@@ -86,23 +126,14 @@ pub(crate) fn free(count: usize, except: &[u16]) -> io::Result<Vec<u16>> {
 /// Who listens on `port` here, when `/proc` lets the caller see it.
 pub(crate) fn holder(port: u16) -> Option<Holder> {
     let inodes = listeners("/proc/net", port);
-    let pids = fs::read_dir("/proc").ok()?.flatten();
-    pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .find(|pid| inodes.iter().any(|inode| has_socket(*pid, *inode)))
+    processes()
+        .find(|pid| inodes.iter().any(|inode| sockets(*pid).any(|to| to == socket(*inode))))
         .map(|pid| Holder { pid, program: program_of(pid) })
 }
 
 fn program_of(pid: i32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     name.trim_end().to_owned()
-}
-
-fn has_socket(pid: i32, inode: u64) -> bool {
-    let wanted = format!("socket:[{inode}]");
-    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    descriptors
-        .flatten()
-        .any(|fd| fs::read_link(fd.path()).is_ok_and(|to| to == Path::new(&wanted)))
 }
 
 /// Inodes of the sockets that listen on `port`, IPv4 and IPv6.
@@ -113,16 +144,21 @@ fn listeners(net: &str, port: u16) -> Vec<u64> {
     lines.filter_map(|line| listening_inode(line, port)).collect()
 }
 
-/// Fields: slot, local address:port, remote address:port, state, queues, timer, retransmits, uid, timeout, inode.
 fn listening_inode(line: &str, port: u16) -> Option<u64> {
-    const LISTEN: &str = "0A";
-    let fields: Vec<&str> = line.split_whitespace().collect();
-    let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
-    let ours = u16::from_str_radix(local_port, 16).ok()? == port && *fields.get(3)? == LISTEN;
-    ours.then(|| fields.get(9)?.parse().ok())?
+    listener(line).filter(|(of, _)| *of == port).map(|(_, inode)| inode)
 }
 
-/// Who is at the other end of a connection to `port`; the fields are those of [`listening_inode`].
+/// Port and inode of a socket that listens. Fields: slot, local address:port, remote address:port, state, queues, timer,
+/// retransmits, uid, timeout, inode.
+fn listener(line: &str) -> Option<(u16, u64)> {
+    const LISTEN: &str = "0A";
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let (_, port) = fields.get(1)?.rsplit_once(':')?;
+    let listens = *fields.get(3)? == LISTEN;
+    listens.then(|| Some((u16::from_str_radix(port, 16).ok()?, fields.get(9)?.parse().ok()?)))?
+}
+
+/// Who is at the other end of a connection to `port`; the fields are those of [`listener`].
 fn established_peer(line: &str, port: u16) -> Option<IpAddr> {
     const ESTABLISHED: &str = "01";
     let fields: Vec<&str> = line.split_whitespace().collect();
@@ -162,6 +198,13 @@ mod tests {
         assert_eq!(listening_inode(LISTENING, 9999), Some(4711));
         assert_eq!(listening_inode(ESTABLISHED, 9999), None);
         assert_eq!(listening_inode(LISTENING, 9000), None);
+    }
+
+    #[test]
+    fn listeners_are_looked_for_before_the_first_connection_only() {
+        let among = |lines: [&str; 3]| is_among_listeners(lines.join("\n").as_bytes(), 9999);
+        assert!(among(["  sl  local_address", LISTENING, ESTABLISHED]));
+        assert!(!among(["  sl  local_address", ESTABLISHED, LISTENING]));
     }
 
     #[test]

@@ -10,8 +10,11 @@ use super::environment::LocalEnvironment;
 use super::limits::Needs;
 use super::pods::{HOSTS, Pods};
 use super::proxies::Proxies;
+use crate::deployment::{Program, UserProgram};
 use crate::host::files;
 use crate::host::isolation::Isolation;
+use crate::host::ports;
+use crate::host::process::Process;
 use crate::host::timing::step;
 use crate::planes;
 use crate::probe::{Outcome, Speech};
@@ -27,6 +30,12 @@ const LONGEST_START: Duration = Duration::from_secs(120);
 /// Between two looks at readiness at first. A look reads all connections of the machine, so whoever has waited for long
 /// is looked at less often: never later than a tenth of what he needed.
 const FIRST_LOOKS: Duration = Duration::from_millis(10);
+
+/// How often it is said what is waited for.
+const TELL_EVERY: Duration = Duration::from_secs(2);
+
+/// How long a program that listens, but elsewhere, is waited for.
+const ELSEWHERE: Duration = Duration::from_secs(4);
 
 /// Between two looks at the most.
 const LATE_LOOKS: Duration = Duration::from_millis(250);
@@ -138,20 +147,93 @@ impl LocalEnvironment {
     pub(super) fn await_ready(&mut self) -> Result<(), LabError> {
         let began = Instant::now();
         for (component, process) in self.processes.starting() {
+            let mut told = Duration::ZERO;
             while !self.is_ready(component, process.pid)? {
-                self.check_start(&process.name, || process.log_tail(), began)?;
-                thread::sleep(next_look(began.elapsed()));
+                let waited = began.elapsed();
+                let (limit, waits) = (self.limit(component), (component, process));
+                self.check_start(&process.name, || process.log_tail(), (began, limit))
+                    .map_err(|error| self.unless_elsewhere(waits, error))?;
+                if waited >= told + TELL_EVERY {
+                    told = waited;
+                    self.tell_of_wait(waits, waited)?;
+                }
+                thread::sleep(next_look(waited));
             }
         }
         self.processes.all_ready();
         Ok(())
     }
 
+    /// The program of the user's own that is this component, and the port that it should listen on.
+    fn users_own(&self, component: &Component) -> Option<(&UserProgram, u16)> {
+        let of_pod = |site: &Site<'_>| site.pod.pod == component.pod;
+        let site = self.setup.sites().find(of_pod).filter(|_| component.role == Role::Application);
+        let service = &self.setup.deployment.service(&site?.service.name)?;
+        match &service.program {
+            Program::Command(program) => Some((program, service.port)),
+            _ => None,
+        }
+    }
+
+    fn limit(&self, component: &Component) -> Duration {
+        let ready = self.users_own(component).and_then(|(program, _)| program.ready.as_ref());
+        ready.map_or(LONGEST_START, |ready| ready.timeout)
+    }
+
+    /// Says what is waited for. A program that listens elsewhere only is not waited for, unless the study says how long.
+    fn tell_of_wait(
+        &self,
+        (component, process): (&Component, &Process),
+        waited: Duration,
+    ) -> Result<(), LabError> {
+        let seconds = waited.as_secs();
+        let listener = &self.setup.machine.options.listener;
+        match self.elsewhere(component, process) {
+            Some((port, listens)) => {
+                let ports = listens.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+                let is_told = self.users_own(component).is_some_and(|(own, _)| own.ready.is_some());
+                if waited >= ELSEWHERE && !is_told {
+                    return Err(other_port(process, port, listens));
+                }
+                listener.tell(&format!(
+                    "waiting for {} since {seconds} s: it listens on port {ports}, not on {port}",
+                    process.name
+                ));
+            }
+            None => {
+                listener.tell(&format!("waiting for {} since {seconds} s", process.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// The port that it should listen on and those that it listens on, where the one is not among the others.
+    fn elsewhere(&self, component: &Component, process: &Process) -> Option<(u16, Vec<u16>)> {
+        let (_, port) = self.users_own(component)?;
+        let listens = ports::of_session(process.pid);
+        let is_elsewhere = !listens.is_empty() && !listens.contains(&port);
+        is_elsewhere.then(|| (port, listens.into_iter().collect()))
+    }
+
+    /// What went wrong, or that the program listens elsewhere when it is not ready in time.
+    fn unless_elsewhere(
+        &self,
+        (component, process): (&Component, &Process),
+        error: LabError,
+    ) -> LabError {
+        match (&error, self.elsewhere(component, process)) {
+            (LabError::NotReady { .. }, Some((port, listens))) => {
+                other_port(process, port, listens)
+            }
+            _ => error,
+        }
+    }
+
     /// Waits until the entry answers the load's pod.
     pub(super) fn await_entry(&self) -> Result<(), LabError> {
         let began = Instant::now();
         while !self.answers()? {
-            self.check_start(&self.setup.deployment.entry, Vec::new, began)?;
+            self.check_start(&self.setup.deployment.entry, Vec::new, (began, LONGEST_START))?;
             thread::sleep(next_look(began.elapsed()));
         }
         Ok(())
@@ -162,15 +244,15 @@ impl LocalEnvironment {
         &self,
         component: &str,
         log: impl FnOnce() -> Vec<String>,
-        began: Instant,
+        (began, limit): (Instant, Duration),
     ) -> Result<(), LabError> {
         self.setup.machine.options.still_wanted()?;
         match self.crashed() {
             Some(crash) => Err(crash),
-            None if began.elapsed() < LONGEST_START => Ok(()),
+            None if began.elapsed() < limit => Ok(()),
             None => Err(LabError::NotReady {
                 component: component.to_owned(),
-                waited_s: LONGEST_START.as_secs(),
+                waited_s: limit.as_secs(),
                 log: log(),
             }),
         }
@@ -198,6 +280,10 @@ impl LocalEnvironment {
         let up = [Outcome::Answered, Outcome::Closed, Outcome::Reset, Outcome::Garbled];
         Ok(up.contains(&answer.outcome))
     }
+}
+
+fn other_port(process: &Process, port: u16, listens: Vec<u16>) -> LabError {
+    LabError::OtherPort { component: process.name.clone(), port, listens, log: process.log_tail() }
 }
 
 /// How long until the next look after so long a wait.

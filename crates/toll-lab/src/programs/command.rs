@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::running::Running;
 use crate::LabError;
-use crate::deployment::UserProgram;
+use crate::deployment::{ReadySign, UserProgram};
+use crate::host::ports;
 use crate::host::spawn::Start;
 use crate::host::tools;
 use crate::output::Rendered;
+use crate::probe::Speech;
 use crate::topology::Site;
 
 /// How it is started.
@@ -114,6 +118,24 @@ impl Places {
     }
 }
 
+/// Whether the sign is there that it is ready.
+///
+/// # Errors
+/// When a probe gives no result.
+pub(super) fn is_ready(running: &Running<'_>, program: &UserProgram) -> Result<bool, LabError> {
+    let (pid, port) = (running.pid, running.site.service.port);
+    match program.ready.as_ref().map(|ready| &ready.sign) {
+        None | Some(ReadySign::Listens) => Ok(ports::listens(pid, port)),
+        Some(ReadySign::ListensOn(other)) => Ok(ports::listens(pid, *other)),
+        Some(ReadySign::Answers { .. }) if !ports::listens(pid, port) => Ok(false),
+        Some(ReadySign::Answers { path, status }) => {
+            let at = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+            let answer = running.prober.probe(&running.inside, at, Speech::Get(path))?;
+            Ok(answer.status == Some(*status))
+        }
+    }
+}
+
 /// The files that decide what it does: the program, and each file that a word of its arguments names, such as the script
 /// that an interpreter runs.
 pub(super) fn files(program: &UserProgram) -> Vec<PathBuf> {
@@ -174,6 +196,7 @@ mod tests {
             argv: ["./bin/shop", "--listen={host}:{port}", "{\"a\": {}}"].map(str::to_owned).into(),
             env: [("UPSTREAM".to_owned(), "{url.server}/v1 {address.server}".to_owned())].into(),
             directory: "/home/me/shop".into(),
+            ready: None,
         };
         let deployment = chain_of(program.clone());
         let topology = topology::plan(&deployment, Isolation::Pods, []);

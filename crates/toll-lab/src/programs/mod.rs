@@ -250,6 +250,9 @@ fn is_postgres(program: &Program) -> bool {
 /// When a probe gives no result.
 pub(crate) fn is_ready(running: &Running<'_>) -> Result<bool, LabError> {
     let service = running.site.service;
+    if let Program::Command(program) = &service.program {
+        return command::is_ready(running, program);
+    }
     match service.program.database() {
         Some(Database::Seeded(_)) => Ok(postgres::is_ready(&running.site)),
         Some(Database::Airline(airline)) => airline::database::is_ready(running, airline),

@@ -12,6 +12,7 @@ use crate::study::{Runtime, Server};
 
 const EXAMPLES: &str = "\
 Examples:
+  toll init                        a study of your own service
   toll run mesher --quick          a first look, in under two minutes
   toll run mesher                  the built-in study on this machine
   toll run ./study.yaml --for 10m
@@ -60,6 +61,8 @@ pub struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a study of your own service: three questions, or their answers as options
+    Init(InitArguments),
     /// Run a study: bring the application up bare and with each data plane, load it, report
     Run(RunArguments),
     /// Put load on a service: closed or open loop, HTTP/1.1, HTTP/2 or gRPC
@@ -109,6 +112,28 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+}
+
+/// Arguments of `toll init`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toll init
+  toll init --command './shop --port {port}' --url /checkout --calls stock,prices
+  toll init --command 'python3 shop.py' --url http://localhost:5000/ shop.yaml")]
+pub struct InitArguments {
+    /// The study file to write
+    #[arg(value_name = "FILE", default_value = "study.yaml")]
+    pub file: PathBuf,
+    /// The command that starts your service; {port} in it is filled in
+    #[arg(long, value_name = "COMMAND")]
+    pub command: Option<String>,
+    /// The path that is called (default: /), or a URL with the port that the command listens on
+    #[arg(long, value_name = "URL", requires = "command")]
+    pub url: Option<String>,
+    /// Services that it calls, by name
+    #[arg(long, value_name = "A,B", value_delimiter = ',', requires = "command")]
+    pub calls: Vec<String>,
 }
 
 /// A study and how to run it.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use toll_lab::artifacts::{self, Artifact, ArtifactError, Fetch};
-use toll_lab::{ClusterSurvey, Isolation, KubernetesOptions, Lab, LocalOptions};
+use toll_lab::{ClusterSurvey, Isolation, KubernetesOptions, Lab, Listener, LocalOptions};
 
 use super::arguments::{
     CleanArguments, DoctorArguments, IsolationChoice, ManifestsArguments, OnChoice, PlanArguments,
@@ -555,6 +555,7 @@ fn lab(
         artifacts: artifacts.paths(),
         realtime,
         interrupt: Arc::clone(interrupt),
+        listener: Listener::new(say),
         ..LocalOptions::new(command("service"), command("engine"), std::env::temp_dir())
     })?)
 }

@@ -6,6 +6,7 @@ mod calibrate;
 mod capacity;
 mod commands;
 mod image;
+mod init;
 mod progress;
 mod spelling;
 mod talk;
@@ -38,6 +39,7 @@ pub fn main() -> ExitCode {
     let typed: Vec<OsString> = std::env::args_os().collect();
     let arguments = spelling::parsed(&typed).unwrap_or_else(|error| error.exit());
     let outcome = match arguments.command {
+        Command::Init(arguments) => init::init(&arguments),
         Command::Run(arguments) => commands::run(&arguments),
         Command::Load(arguments) => commands::load(&arguments),
         Command::Merge(arguments) => commands::merge(&arguments),

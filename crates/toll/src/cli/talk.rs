@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 
 use miette::Diagnostic;
 
@@ -36,6 +37,26 @@ pub enum CliError {
         /// Why.
         source: io::Error,
     },
+    /// The file that would be written is there.
+    #[error("{} is there already", path.display())]
+    FileExists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The study file could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nobody said what to start.
+    #[error("no command was given, and there is no terminal to ask on")]
+    NoCommand,
+    /// The terminal gives no answer.
+    #[error("cannot read your answer: {0}")]
+    Answers(io::Error),
     /// The study does not allow what was chosen.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -96,6 +117,10 @@ impl CliError {
                 }
                 None => "`toll studies` lists the built-in ones; a file needs its path".into(),
             }),
+            Self::FileExists { .. } => Some("name another file: `toll init my-study.yaml`".into()),
+            Self::NoCommand => {
+                Some("for example `toll init --command './my-api --port {port}' --url /`".into())
+            }
             Self::MoreOfNothing { more } => {
                 Some(format!("use `--resume RUN --rounds +{more}`, or `--rounds {more}`"))
             }
@@ -113,6 +138,8 @@ impl CliError {
             Self::Unfit(error) => Some(error.help()),
             Self::Study(_)
             | Self::Unreadable { .. }
+            | Self::Unwritable { .. }
+            | Self::Answers(_)
             | Self::Interrupted
             | Self::Image(_)
             | Self::Output(_)
@@ -126,6 +153,8 @@ impl CliError {
             Self::Study(_)
             | Self::UnknownStudy { .. }
             | Self::Unreadable { .. }
+            | Self::FileExists { .. }
+            | Self::NoCommand
             | Self::MoreOfNothing { .. }
             | Self::Plan(_)
             | Self::Unfit(_) => exit::USAGE,

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use toll_lab::{
     Airline, AirlineDatabase, AirlinePart, BuiltIn, Compilers, DatabaseServer, External, Metrics,
-    Nginx, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Runtime, Service, Stall,
-    UserProgram,
+    Nginx, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Ready, ReadySign,
+    Runtime, Service, Stall, UserProgram,
 };
 
-use crate::study::{self, App, Study};
+use crate::study::{self, App, Study, Variant};
 
 /// What a JVM tells of itself in the Prometheus Java client's words: its CPU time, its heap now and after its last
 /// collections, the time its collector and its compiler took, its threads.
@@ -43,6 +43,24 @@ pub fn services(study: &Study, chosen: Chosen<'_>) -> Vec<Service> {
     let traced = study.variants.values().any(|variant| variant.java_agent.is_some());
     let mut services = of_app(&study.app, chosen);
     services.extend(traced.then(collector));
+    services
+}
+
+/// The same as a variant has them: some of the services are other versions of theirs.
+pub fn of_variant(
+    services: &[Service],
+    study: &Study,
+    variant: &Variant,
+    chosen: Chosen<'_>,
+) -> Vec<Service> {
+    let mut services = services.to_vec();
+    for (name, written) in &study.app.services {
+        if variant.services.contains_key(name) {
+            let own = services.iter_mut().filter(|service| service.name == name.as_str());
+            let version = variant.version_of(name, written);
+            own.for_each(|service| service.program = program(&version, chosen));
+        }
+    }
     services
 }
 
@@ -165,6 +183,7 @@ fn program(service: &study::Service, chosen: Chosen<'_>) -> Program {
                 .map(|(name, value)| (name.clone(), value.to_string()))
                 .collect(),
             directory: chosen.directory.into(),
+            ready: service.ready.as_ref().map(ready),
         }),
         study::Program::Nginx(nginx) => Program::Nginx(Nginx { bytes: nginx.bytes as usize }),
         study::Program::Petclinic(petclinic) => Program::Petclinic(Petclinic {
@@ -186,6 +205,15 @@ fn program(service: &study::Service, chosen: Chosen<'_>) -> Program {
             connections: airline.connections(),
         }),
     }
+}
+
+fn ready(written: &study::Ready) -> Ready {
+    let sign = match (&written.path, written.tcp) {
+        (Some(path), _) => ReadySign::Answers { path: path.to_string(), status: written.status },
+        (None, Some(port)) => ReadySign::ListensOn(port),
+        (None, None) => ReadySign::Listens,
+    };
+    Ready { sign, timeout: written.timeout.get() }
 }
 
 impl From<study::Runtime> for Runtime {

@@ -158,7 +158,7 @@ pub fn resolve(
     if let Some(variant) = agent_for_nothing(&study, &services) {
         return Err(PlanError::NoJvm { variant });
     }
-    let mut variants = variants(&study, choices, &services)?;
+    let mut variants = variants(&study, choices, &services, chosen)?;
     let mut warnings = study_warnings;
     warnings.extend(first_compiler_only(&services));
     if choices.variants.is_empty() {
@@ -350,6 +350,7 @@ fn variants(
     study: &Study,
     choices: &Choices,
     services: &[Service],
+    chosen: Chosen<'_>,
 ) -> Result<Vec<PlannedVariant>, PlanError> {
     check_names(study, &choices.variants)?;
     let baseline = study.baseline.as_str();
@@ -364,7 +365,9 @@ fn variants(
         .filter(|(name, _)| wanted(name.as_str()))
         .map(|(name, variant)| {
             let (describes, data_plane) = data_plane(variant, &study.app, choices);
-            planned_variant(study, name.as_str(), services, describes, data_plane)
+            let describes = format!("{describes}{}", versions_in_words(variant));
+            let services = application::of_variant(services, study, variant, chosen);
+            planned_variant(study, name.as_str(), &services, describes, data_plane)
         })
         .map(|variant| skipped_if_unavailable(variant, &choices.unavailable))
         .collect();
@@ -374,6 +377,19 @@ fn variants(
         variants.extend(twin);
     }
     Ok(variants)
+}
+
+/// `; shop is ./shop-2 --port {port} with CACHE=on`
+fn versions_in_words(variant: &study::Variant) -> String {
+    let words = |(name, version): (&study::Name, &study::Version)| {
+        let command =
+            version.command.as_ref().map(|line| format!(" is {}", line.words().join(" ")));
+        let env: Vec<String> =
+            version.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let env = if env.is_empty() { String::new() } else { format!(" with {}", env.join(", ")) };
+        format!("; {name}{}{env}", command.unwrap_or_default())
+    };
+    variant.services.iter().map(words).collect()
 }
 
 fn skipped_if_unavailable(

@@ -130,6 +130,11 @@ pub(super) enum Problem {
     #[error("`{service}` is no program of yours, and only such a one has `{key}`")]
     #[diagnostic(help("remove `{key}`, or write `program: {{command: ...}}`"))]
     OfNoCommand { service: String, key: &'static str },
+    #[error("`{service}` is no program of yours, and only such a one has versions")]
+    #[diagnostic(help(
+        "write its `program: {{command: ...}}` in the application, and another `command` here"
+    ))]
+    VersionOfNoCommand { service: String },
     #[error("{number} is outside the allowed range")]
     #[diagnostic(help("allowed here: {range}"))]
     OutOfRange { number: String, range: String },

@@ -19,8 +19,8 @@ pub use fault::{StudyErrors, Warning, nearest};
 pub use model::{
     AirlinePart, Ambient, App, Arrivals, By, Combination, Curve, Database, DatabaseProgram,
     Derived, Egress, EgressGateway, Gateway, JavaAgent, Length, Load, LoadModel, Method, Metric,
-    Mtls, NodeProxy, PetclinicPart, Profile, Program, Queries, Reference, Request, Runtime, Server,
-    Service, Settle, Sidecar, Study, Variant, Vus, Weighted,
+    Mtls, NodeProxy, PetclinicPart, Profile, Program, Queries, Ready, Reference, Request, Runtime,
+    Server, Service, Settle, Sidecar, Study, Variant, Version, Vus, Weighted,
 };
 pub use quantity::{Name, Rate, Setting, Share, TimeSpan};
 pub use schema::schema;

@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::command_line::CommandLine;
 use super::quantity::{Binary, Name, Rate, Setting, Share, TimeSpan, UrlPath};
 
 mod app;
@@ -17,7 +18,7 @@ mod sweep;
 
 pub use app::{
     Airline, AirlinePart, App, BuiltIn, Database, DatabaseProgram, Gateway, Petclinic,
-    PetclinicPart, Program, Queries, Runtime, Server, Service,
+    PetclinicPart, Program, Queries, Ready, Runtime, Server, Service,
 };
 pub use reference::{Derived, Figures, Recomputed, Reference};
 pub use sweep::{Combination, Matrix};
@@ -183,6 +184,34 @@ pub struct Variant {
     pub egress: Option<Egress>,
     /// A proxy on each node.
     pub ambient: Option<Ambient>,
+    /// Services that run as another program than in the application.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub services: IndexMap<Name, Version>,
+}
+
+/// Another version of a service that is a `command`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("examples" = [{"command": ["./my-api-2", "--port", "{port}"]}]))]
+pub struct Version {
+    /// In the place of the application's.
+    pub command: Option<CommandLine>,
+    /// Variables in the place of the application's, and beside them.
+    #[schemars(extend("examples" = [{"CACHE": "on"}]))]
+    pub env: IndexMap<String, Setting>,
+}
+
+impl Variant {
+    /// The service as this variant has it.
+    pub fn version_of(&self, name: &Name, service: &Service) -> Service {
+        let mut service = service.clone();
+        if let Some(version) = self.services.get(name) {
+            let command = version.command.clone().map(Program::Command);
+            service.program = command.unwrap_or(service.program);
+            service.env.extend(version.env.clone());
+        }
+        service
+    }
 }
 
 /// By which way traffic to external databases leaves a mesh of sidecars.

@@ -52,6 +52,7 @@ impl Location {
 pub(super) fn check(study: &Study) -> Vec<Violation> {
     let mut found = unknown_baseline(study);
     found.extend(app::check(&study.app));
+    found.extend(app::versions(study));
     found.extend(airline::check(&study.app));
     found.extend(app::shared_names(&sweep::largest(study)));
     found.extend(data_plane::check(study));

@@ -298,6 +298,8 @@ shown_as! {
     a_shells_variable_in_a_command_is_told_what_there_is: "calls: [server]" => "calls: [server], program: {command: ./my-api --port $PORT}";
     a_placeholder_for_what_is_not_called_is_answered_with_what_is: "calls: [server]" => "calls: [server], program: {command: \"./my-api {url.sever}\"}";
     variables_for_a_program_of_tolls_own_are_refused: "calls: [server]" => "calls: [server], env: {LOG_LEVEL: warn}";
+    a_service_is_ready_by_one_sign: "calls: [server]" => "calls: [server], program: {command: ./a}, ready: {path: /, tcp: 90}";
+    a_version_of_a_program_of_tolls_own_is_refused: "sidecar: {proxy: envoy, mtls: strict}" => "services: {client: {command: ./b}}";
     a_stall_must_be_shorter_than_its_period: "for: 100ms" => "for: 1s";
     a_study_needs_a_service:
         "\n    client: {port: 9000, calls: [server]}\n    server:\n      port: 9999\n      program: {built_in: {reply: {bytes: 5}, stall: {every: 1s, for: 100ms}}}"

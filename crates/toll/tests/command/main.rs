@@ -17,6 +17,7 @@ mod planning;
 mod process;
 mod run_dir;
 mod study_text;
+mod tutorial;
 mod unprivileged;
 mod workplace;
 

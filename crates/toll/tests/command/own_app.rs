@@ -4,10 +4,11 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use nix::unistd::geteuid;
 
-use crate::run_dir::{assert_complete, ended, now, report};
+use crate::run_dir::{assert_complete, ended, measured, now, report};
 use crate::skip;
 use crate::study_text::{StudyText, bare, free_ports};
 use crate::workplace::{TOLL, Workplace, has};
@@ -148,4 +149,82 @@ fn a_command_is_text_with_placeholders_and_runs_in_the_folder_of_the_study() {
     let line = format!("GREETING='hello {port}'\nPORT={port}\nsh ./serve.sh {port} ");
     let lines: Vec<&str> = planned.lines().map(str::trim_start).collect();
     assert!(lines.join("\n").contains(&line), "{planned}");
+}
+
+/// A study whose called service has these keys beside its port, and which of the two arms it is about.
+fn with_ready(place: &Workplace, port: u16, listens: u16, keys: &str) -> StudyText {
+    let script = script(place, listens);
+    let program = format!("program: {{command: [sh, {}]}}", script.display());
+    bare().server(format!("{{port: {port}, {program}{keys}}}")).rest(ONE_ROUND)
+}
+
+#[test]
+fn a_service_on_another_port_is_told_with_that_port_within_seconds() {
+    let place = Workplace::new();
+    let [port, other] = free_ports();
+    let began = Instant::now();
+    let ended = place.finish(place.run_command(&with_ready(&place, port, other, "")));
+    let patience = Duration::from_secs(30);
+    assert!(began.elapsed() < patience, "{:?}: {ended:#?}", began.elapsed());
+    ended.assert_status(1);
+    ended.assert_says(&format!(
+        "waiting for server since 2 s: it listens on port {other}, not on {port}"
+    ));
+    ended.assert_says(&format!("error: server listens on port {other}, not on {port}"));
+    ended.assert_says(&format!("or `port: {other}` into the study"));
+}
+
+#[test]
+fn a_service_is_ready_when_its_path_is_answered_with_the_status_of_the_study() {
+    let place = Workplace::new();
+    let [port] = free_ports();
+    let never =
+        with_ready(&place, port, port, ", ready: {path: /health, status: 204, timeout: 1s}");
+    let ended = place.finish(place.run_command(&never));
+    ended.assert_status(1).assert_says("error: server was not ready after 1 s");
+
+    let place = Workplace::new();
+    let soon = with_ready(&place, port, port, ", ready: {path: /health, timeout: 30s}");
+    let ended = place.finish(place.run_command(&soon));
+    assert_eq!(measured(&place.run_dir()).len(), 1, "{ended:#?}");
+}
+
+#[test]
+fn a_service_that_starts_slowly_is_waited_for_and_toll_says_so() {
+    let place = Workplace::new();
+    let [port] = free_ports();
+    let study = with_ready(&place, port, port, "");
+    let script = place.path("serve.sh");
+    let slow = fs::read_to_string(&script).unwrap().replace("exec", "sleep 3\nexec");
+    fs::write(&script, slow).unwrap();
+    let ended = place.finish(place.run_command(&study));
+    ended.assert_says("waiting for server since 2 s");
+    assert_eq!(measured(&place.run_dir()).len(), 1, "{ended:#?}");
+}
+
+#[test]
+fn a_variant_runs_another_version_of_a_service_and_the_plan_names_it() {
+    let place = Workplace::new();
+    let [port] = free_ports();
+    fs::write(place.path("serve.sh"), TELLING.replace("TOLL", TOLL)).unwrap();
+    let program = "program: {command: \"sh ./serve.sh {port} {host} one\"}, env: {GREETING: one}";
+    let study = bare().server(format!("{{port: {port}, {program}}}")).rest(ONE_ROUND);
+    let newer = "twin: {services: {server: {command: \"sh ./serve.sh {port} {host} two\", env: {GREETING: two}}}}";
+    fs::write(place.path("study.yaml"), study.text().replace("twin: {}", newer)).unwrap();
+    let mut command = place.toll();
+    command.args(["run", "study.yaml", "--seed", "1", "--out"]).arg(place.run_dir());
+    let ended = place.finish(command);
+    for (arm, told) in [("original", "told one, "), ("twin", "told two, ")] {
+        let log = place.run_dir().join(format!("rounds/01/{arm}/logs/service-server.log"));
+        let said = fs::read_to_string(log).unwrap();
+        assert!(said.starts_with(told), "{arm}: {said}: {ended:#?}");
+    }
+    let variants = report(&place.run_dir())["variants"].to_string();
+    let named = "; server is sh ./serve.sh {port} {host} two with GREETING=two";
+    assert!(variants.contains(named), "{variants}");
+
+    let mut plan = place.toll();
+    plan.args(["plan", "study.yaml"]);
+    let planned = place.finish(plan).stdout;
+    assert!(planned.contains("-GREETING=one") && planned.contains("+GREETING=two"), "{planned}");
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::number;
 use crate::study::command_line::CommandLine;
-use crate::study::quantity::{Metrics, Name, Setting, TimeSpan};
+use crate::study::quantity::{Metrics, Name, Setting, TimeSpan, UrlPath};
 
 /// Connections of a pod to its database.
 const POOL: u32 = 16;
@@ -68,6 +68,8 @@ pub struct Service {
     #[serde(default)]
     #[schemars(extend("examples" = [{"LOG_LEVEL": "warn", "STOCK": "{url.stock}"}]))]
     pub env: IndexMap<String, Setting>,
+    /// What shows that a `command` is ready, and how long it may take; that it listens on its port when it is left out.
+    pub ready: Option<Ready>,
     /// The services that it calls for each request it gets, in order.
     #[serde(default)]
     #[schemars(extend("examples" = [["server"]]))]
@@ -88,6 +90,33 @@ pub struct Service {
     #[serde(default)]
     #[schemars(extend("examples" = [["http_requests_total"]]))]
     pub series: Vec<String>,
+}
+
+/// What shows that a program is ready: an answer, or that it listens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"path": "/health", "timeout": "60s"}]))]
+pub struct Ready {
+    /// The path that it answers.
+    pub path: Option<UrlPath>,
+    /// The status of that answer.
+    #[serde(default = "ok")]
+    #[schemars(range(min = 100, max = 599))]
+    pub status: u16,
+    /// A port that it listens on when it is ready, if that is not its own.
+    #[schemars(range(min = 1, max = 65535), extend("examples" = [9090]))]
+    pub tcp: Option<u16>,
+    /// How long it may take.
+    #[serde(default = "two_minutes")]
+    pub timeout: TimeSpan,
+}
+
+fn ok() -> u16 {
+    200
+}
+
+fn two_minutes() -> TimeSpan {
+    TimeSpan::from_micros(120_000_000)
 }
 
 /// Which program a service is, with the keys that this program has.

@@ -6,7 +6,7 @@ use super::own_calls::OwnCalls;
 use super::{Violation, airline, at_key, at_value, database_at, program_at, service_at, unknown};
 use crate::study::fault::Problem;
 use crate::study::model::{
-    App, BuiltIn, Database, Petclinic, PetclinicPart, Program, Queries, Service,
+    App, BuiltIn, Database, Petclinic, PetclinicPart, Program, Queries, Service, Study,
 };
 use crate::study::quantity::Name;
 use crate::study::tree::Pointer;
@@ -23,8 +23,16 @@ pub(super) fn check(app: &App) -> Vec<Violation> {
         found.extend(other_calls(app, name, service));
         found.extend(metrics_of_nginx(name, service));
         found.extend(series_of_none(name, service));
-        found.extend(env_of_no_command(name, service));
-        found.extend(unknown_places(name, service));
+        found.extend(of_no_command(name, service));
+        found.extend(two_signs(name, service));
+        found.extend(unknown_places(
+            service,
+            &Written {
+                command: service_at(name, "program").child("command"),
+                env: service_at(name, "env"),
+                calls: service_at(name, "calls"),
+            },
+        ));
         if let Program::BuiltIn(built_in) = &service.program {
             found.extend(endless_stall(name, built_in));
             found.extend(nothing_to_relay(name, service, built_in));
@@ -331,32 +339,83 @@ fn unasked_databases(app: &App) -> Vec<Violation> {
     app.databases.iter().filter(|(name, _)| !asked.contains(name)).map(unasked).collect()
 }
 
-/// Variables for a program that is toll's own.
-fn env_of_no_command(name: &Name, service: &Service) -> Option<Violation> {
-    let is_in_vain = !service.env.is_empty() && !matches!(service.program, Program::Command(_));
-    let problem = || Problem::OfNoCommand { service: name.to_string(), key: "env" };
-    is_in_vain.then(|| at_key(problem(), service_at(name, "env")))
+/// Keys that only a program of the user's has.
+fn of_no_command(name: &Name, service: &Service) -> Vec<Violation> {
+    if let Program::Command(_) = service.program {
+        return Vec::new();
+    }
+    let written = [("env", !service.env.is_empty()), ("ready", service.ready.is_some())];
+    let found = written.into_iter().filter(|(_, is_there)| *is_there).map(|(key, _)| {
+        let problem = Problem::OfNoCommand { service: name.to_string(), key };
+        at_key(problem, service_at(name, key)).because_of(service_at(name, "program"))
+    });
+    found.collect()
+}
+
+/// Two signs of one thing.
+fn two_signs(name: &Name, service: &Service) -> Option<Violation> {
+    let ready = service.ready.as_ref()?;
+    let keys = ["path", "tcp"].map(str::to_owned).into();
+    let both = ready.path.is_some() && ready.tcp.is_some();
+    both.then(|| at_value(Problem::MoreThanOneOf { keys }, service_at(name, "ready")))
+}
+
+/// Versions of services that are not there or are toll's own, and their placeholders.
+pub(super) fn versions(study: &Study) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (variant, written) in &study.variants {
+        for (name, version) in &written.services {
+            let at = Pointer::to(&["variants", variant.as_str(), "services", name.as_str()]);
+            let Some(service) = study.app.services.get(name) else {
+                let problem = unknown("service", name, study.app.services.keys());
+                let from = ["app", "services"];
+                found.extend(problem.map(|problem| at_key(problem, at).from(&from)));
+                continue;
+            };
+            if !matches!(service.program, Program::Command(_)) {
+                let problem = Problem::VersionOfNoCommand { service: name.to_string() };
+                found.push(at_key(problem, at).because_of(service_at(name, "program")));
+                continue;
+            }
+            let own = Service { env: version.env.clone(), ..written.version_of(name, service) };
+            found.extend(unknown_places(
+                &own,
+                &Written {
+                    command: at.child("command"),
+                    env: at.child("env"),
+                    calls: service_at(name, "calls"),
+                },
+            ));
+        }
+    }
+    found
+}
+
+/// Where parts of a service are written.
+struct Written {
+    command: Pointer,
+    env: Pointer,
+    calls: Pointer,
 }
 
 /// Placeholders for services that this one does not call.
-fn unknown_places(name: &Name, service: &Service) -> Vec<Violation> {
+fn unknown_places(service: &Service, written: &Written) -> Vec<Violation> {
     let Program::Command(line) = &service.program else { return Vec::new() };
-    let command = service_at(name, "program").child("command");
-    let words = line.words().iter().map(|word| (word.clone(), command.clone()));
-    let variables = service
-        .env
-        .iter()
-        .map(|(variable, value)| (value.to_string(), service_at(name, "env").child(variable)));
-    let texts = words.chain(variables);
-    texts
-        .flat_map(|(text, at)| {
-            let unknown = callees_of(&text).into_iter();
-            let unknown =
-                unknown.filter(|callee| service.calls.iter().all(|of| of.as_str() != callee));
-            unknown.map(|callee| uncalled(callee, service, at.clone())).collect::<Vec<_>>()
-        })
-        .map(|found| found.because_of(service_at(name, "calls")))
-        .collect()
+    let words = line.words().iter().map(|word| (word.clone(), written.command.clone()));
+    let variables = service.env.iter();
+    let variables =
+        variables.map(|(variable, value)| (value.to_string(), written.env.child(variable)));
+    let is_called = |callee: &String| service.calls.iter().any(|of| of.as_str() == callee);
+    let mut found = Vec::new();
+    for (text, at) in words.chain(variables) {
+        let uncalled_ones = callees_of(&text).into_iter().filter(|callee| !is_called(callee));
+        found.extend(
+            uncalled_ones.map(|callee| {
+                uncalled(callee, service, at.clone()).because_of(written.calls.clone())
+            }),
+        );
+    }
+    found
 }
 
 fn uncalled(name: String, service: &Service, at: Pointer) -> Violation {

@@ -134,7 +134,7 @@ impl Up {
     fn counters(&self) -> BTreeMap<String, ProxyCounters> {
         let Up { environment: up, .. } = self;
         let observer = up.observer();
-        let ask = |pod: &str, at, speech| observer.ask_in(pod, at, speech);
+        let ask = |pod: &str, at, speech: Speech<'_>| observer.ask_in(pod, at, speech);
         up.proxies.counters(&up.setup, &ask).unwrap()
     }
 
