@@ -123,7 +123,7 @@ fn phrase(load: &LoadFindings, effect: &Effect) -> (&'static str, String) {
         (Clear::Yes, Metric::CpuPerRequest, more) => {
             let (verb, to) = if more { ("adds", "to") } else { ("takes", "off") };
             let ends = match ends(effect.ratio) {
-                Some(_) => format!(", {}", unsigned(&change_range(effect.ratio))),
+                Some(_) => format!(", {}", size_range(effect.ratio)),
                 None => String::new(),
             };
             (verb, format!("{by} of CPU {to} each request ({percent}{ends})"))
@@ -184,21 +184,18 @@ fn size(scale: Scale, effect: &Effect) -> String {
 
 /// ` (22 to 26 %)`.
 fn aside_of(effect: &Effect) -> String {
-    ends(effect.ratio)
-        .map_or_else(String::new, |_| format!(" ({})", unsigned(&change_range(effect.ratio))))
+    ends(effect.ratio).map_or_else(String::new, |_| format!(" ({})", size_range(effect.ratio)))
 }
 
-/// `60 to 63` of `+60 to +63 %`: behind a change its ends need neither sign nor unit, where both have the same sign.
-fn unsigned(shown: &str) -> String {
-    let (plus, minus) = (shown.matches('+').count(), shown.matches('−').count());
-    match (plus, minus) {
-        (2, 0) => shown.replace('+', "").replace("\u{a0}%", ""),
-        (0, 2) => {
-            let size = shown.replace('−', "").replace("\u{a0}%", "");
-            let (high, low) = size.split_once("\u{a0}to\u{a0}").unwrap_or((&size, ""));
-            self::range(low, high)
-        }
-        _ => shown.into(),
+/// `60 to 63` for +60 to +63 %: behind a change its ends need neither sign nor unit, where both have the same sign.
+fn size_range(ratio: Estimate) -> String {
+    let size = |end: f64| {
+        change(end).trim_start_matches(['+', '−']).trim_end_matches("\u{a0}%").to_owned()
+    };
+    match ends(ratio) {
+        Some((low, high)) if low > 1.0 => range(&size(low), &size(high)),
+        Some((low, high)) if high < 1.0 => range(&size(high), &size(low)),
+        _ => change_range(ratio),
     }
 }
 
