@@ -2,7 +2,7 @@
 
 TOLL := target/release/toll
 
-.PHONY: demo test test-agents lint bench fuzz build clean
+.PHONY: demo test test-agents test-cluster cluster cluster-down lint bench fuzz build clean
 
 ## demo: install what is missing, build without MongoDB's driver, measure what a sidecar pair costs
 demo:
@@ -19,6 +19,20 @@ test:
 test-agents:
 	scripts/setup test
 	cargo test -p toll-lab --test lab --locked -- --ignored traced petclinic
+
+## cluster: a Kubernetes node of its own on this machine, as root (see cluster/README.md)
+cluster:
+	scripts/setup cluster
+	cluster/up
+
+## cluster-down: remove it and all that it made
+cluster-down:
+	cluster/down
+
+## test-cluster: the tests of `--on kubernetes` on such a node, which is removed afterwards
+test-cluster:
+	scripts/setup cluster
+	scripts/test-cluster
 
 ## lint: formatting and clippy, warnings denied
 lint:

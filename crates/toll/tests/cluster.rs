@@ -1,4 +1,5 @@
 //! toll in a real cluster. Needs one: `make test-cluster` brings it up, loads toll's image into it, and runs these.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -90,4 +91,36 @@ fn what_a_killed_driver_leaves_is_removed_by_clean() {
     let cleaned = toll(&["clean", "--on", "kubernetes"]);
     assert!(text(&cleaned.stdout).contains(&format!("removed {namespace}")), "{cleaned:?}");
     assert_eq!(left(), "");
+}
+
+#[test]
+#[ignore = "needs a cluster: make test-cluster"]
+fn the_image_runs_as_a_pod_of_the_restricted_level() {
+    let image = concat!("toll:", env!("CARGO_PKG_VERSION"));
+    let pod = serde_json::json!({"spec": {"containers": [{
+        "name": "version", "image": image, "imagePullPolicy": "Never", "args": ["--version"],
+        "securityContext": {
+            "allowPrivilegeEscalation": false, "runAsNonRoot": true,
+            "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }]}});
+    kubectl(&["create", "namespace", "image-test"]);
+    let level = "pod-security.kubernetes.io/enforce=restricted";
+    kubectl(&["label", "namespace", "image-test", level]);
+    let overrides = format!("--overrides={pod}");
+    let name = format!("--image={image}");
+    kubectl(&["run", "version", "-n", "image-test", "--restart=Never", &name, &overrides]);
+    let logs = || {
+        text(
+            &Command::new("kubectl")
+                .args(["logs", "version", "-n", "image-test"])
+                .output()
+                .unwrap()
+                .stdout,
+        )
+    };
+    until("the image says its version", Duration::from_secs(60), || {
+        logs().contains(env!("CARGO_PKG_VERSION"))
+    });
+    kubectl(&["delete", "namespace", "image-test"]);
 }

@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::path::Path;
 
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use tar::Header;
 
 use super::layer::Layer;
-use super::{TOLL, USER};
+use super::{ImageError, TOLL, USER};
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
@@ -38,45 +39,63 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
     digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes all of it to `out`.
+/// Writes all of it to `out`, the file at `path`.
 pub(super) fn write(
-    name: &str,
-    labels: &[(String, String)],
+    (name, labels): (&str, &[(String, String)]),
     layers: &[Layer],
-    out: impl Write,
-) -> io::Result<Written> {
+    (out, path): (impl Write, &Path),
+    mut progress: impl FnMut(&str),
+) -> Result<Written, ImageError> {
+    let failed = |source| ImageError::File { path: path.to_owned(), source };
     let mut archive = Archive { tar: tar::Builder::new(out), blobs: BTreeSet::new() };
     let mut packed = Vec::new();
     for layer in layers {
+        progress(&layer.name);
         let (bytes, plain) = layer.packed()?;
-        let blob = archive.blob(LAYER, &bytes)?;
+        let blob = archive.blob(LAYER, &bytes).map_err(failed)?;
         packed.push((blob, plain, WrittenLayer { name: layer.name.clone(), bytes: bytes.len() }));
     }
-    let config = archive.blob(CONFIG, &json_bytes(&config(labels, &packed)))?;
-    let blobs: Vec<&Value> = packed.iter().map(|(blob, ..)| blob).collect();
-    let manifest = json!({
-        "schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": blobs,
-    });
-    let mut manifest = archive.blob(MANIFEST, &json_bytes(&manifest))?;
-    let digest = manifest["digest"].as_str().unwrap_or_default().to_owned();
-    let tag = name.rsplit_once(':').map_or("latest", |(_, tag)| tag);
-    manifest["annotations"] = json!({
-        "org.opencontainers.image.ref.name": tag,
-        "io.containerd.image.name": full_name(name),
-    });
-    let index = json!({"schemaVersion": 2, "manifests": [manifest]});
-    let listed = json!([{
-        "Config": file_of(&config), "RepoTags": [name],
-        "Layers": blobs.iter().map(|blob| file_of(blob)).collect::<Vec<_>>(),
-    }]);
-    archive.file("index.json", &json_bytes(&index))?;
-    archive.file("manifest.json", &json_bytes(&listed))?;
-    archive.file("oci-layout", &json_bytes(&json!({"imageLayoutVersion": "1.0.0"})))?;
-    archive.tar.finish()?;
+    let digest = archive.end(name, labels, &packed).map_err(failed)?;
     Ok(Written { digest, layers: packed.into_iter().map(|(.., layer)| layer).collect() })
 }
 
-fn config(labels: &[(String, String)], packed: &[(Value, String, WrittenLayer)]) -> Value {
+/// What refers to a layer's blob, the digest of what is in it, and what is said of it.
+type Packed = (Value, String, WrittenLayer);
+
+impl<W: Write> Archive<W> {
+    /// Writes what says how the layers belong together, and gives the manifest's digest.
+    fn end(
+        &mut self,
+        name: &str,
+        labels: &[(String, String)],
+        packed: &[Packed],
+    ) -> io::Result<String> {
+        let config = self.blob(CONFIG, &json_bytes(&config(labels, packed)))?;
+        let blobs: Vec<&Value> = packed.iter().map(|(blob, ..)| blob).collect();
+        let manifest = json!({
+            "schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": blobs,
+        });
+        let mut manifest = self.blob(MANIFEST, &json_bytes(&manifest))?;
+        let digest = manifest["digest"].as_str().unwrap_or_default().to_owned();
+        let tag = name.rsplit_once(':').map_or("latest", |(_, tag)| tag);
+        manifest["annotations"] = json!({
+            "org.opencontainers.image.ref.name": tag,
+            "io.containerd.image.name": full_name(name),
+        });
+        let index = json!({"schemaVersion": 2, "manifests": [manifest]});
+        let listed = json!([{
+            "Config": file_of(&config), "RepoTags": [name],
+            "Layers": blobs.iter().map(|blob| file_of(blob)).collect::<Vec<_>>(),
+        }]);
+        self.file("index.json", &json_bytes(&index))?;
+        self.file("manifest.json", &json_bytes(&listed))?;
+        self.file("oci-layout", &json_bytes(&json!({"imageLayoutVersion": "1.0.0"})))?;
+        self.tar.finish()?;
+        Ok(digest)
+    }
+}
+
+fn config(labels: &[(String, String)], packed: &[Packed]) -> Value {
     let labels: BTreeMap<&str, &str> =
         labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let plain: Vec<String> = packed.iter().map(|(_, plain, _)| format!("sha256:{plain}")).collect();

@@ -1,9 +1,10 @@
 //! What a program is linked against, by its own loader: ELF-64, program header of type `PT_INTERP`; elf(5), ld.so(8).
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use super::ImageError;
 
@@ -15,19 +16,52 @@ const PT_INTERP: u32 = 3;
 /// # Errors
 /// When it cannot be read, or its loader does not find a library.
 pub(super) fn libraries(program: &Path) -> Result<Vec<PathBuf>, ImageError> {
-    let failed = |source| ImageError::File { path: program.to_owned(), source };
-    let Some(loader) = interpreter(program).map_err(failed)? else { return Ok(Vec::new()) };
-    let listed = Command::new(&loader).arg("--list").arg(program).output().map_err(failed)?;
-    let text = String::from_utf8_lossy(&listed.stdout);
-    if !listed.status.success() || text.contains("not found") {
+    let Some(loader) = interpreter_of(program)? else { return Ok(Vec::new()) };
+    let listed = list(&loader, program)?;
+    if !listed.status.success() || listed_text(&listed).contains("not found") {
         let message = String::from_utf8_lossy(&listed.stderr).trim().to_owned();
         return Err(ImageError::Unlinked { program: program.to_owned(), message });
     }
-    let mut libraries: Vec<PathBuf> = text.lines().filter_map(resolved).collect();
+    let mut libraries = paths(&listed);
     libraries.push(loader);
     libraries.sort();
     libraries.dedup();
     Ok(libraries)
+}
+
+/// The libraries that a library needs, as far as they are there: what loads it may bring the others, or never load it.
+///
+/// # Errors
+/// When the loader cannot be started.
+pub(super) fn found_by(loader: &Path, library: &Path) -> Result<Vec<PathBuf>, ImageError> {
+    Ok(paths(&list(loader, library)?))
+}
+
+/// The loader that the kernel starts for `program`; none where it is linked statically.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn interpreter_of(program: &Path) -> Result<Option<PathBuf>, ImageError> {
+    interpreter(program).map_err(|source| ImageError::File { path: program.to_owned(), source })
+}
+
+/// Whether it is called as a shared library is.
+pub(super) fn is_library(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.ends_with(".so") || name.contains(".so.")
+}
+
+fn list(loader: &Path, file: &Path) -> Result<Output, ImageError> {
+    let listed = Command::new(loader).arg("--list").arg(file).output();
+    listed.map_err(|source| ImageError::File { path: loader.to_owned(), source })
+}
+
+fn listed_text(listed: &Output) -> Cow<'_, str> {
+    String::from_utf8_lossy(&listed.stdout)
+}
+
+fn paths(listed: &Output) -> Vec<PathBuf> {
+    listed_text(listed).lines().filter_map(resolved).collect()
 }
 
 /// `libm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f...)`.

@@ -22,22 +22,60 @@ pub(crate) const TOLL: &str = "/toll";
 /// Whom programs in the image run as, unless a pod says otherwise: nobody that a machine knows.
 pub(crate) const USER: u32 = 65_532;
 
-/// Where an artifact is; none where an image cannot have it.
-pub fn path_of(artifact: Artifact) -> Option<&'static str> {
+/// Where an artifact is in an image that has it.
+pub fn path_of(artifact: Artifact) -> &'static str {
     match artifact {
-        Artifact::Envoy => Some("/opt/toll/envoy/envoy"),
-        Artifact::Nginx => Some("/opt/toll/nginx/nginx"),
-        Artifact::Ztunnel
-        | Artifact::Postgres
-        | Artifact::Mongod
-        | Artifact::MongoStandIn
-        | Artifact::Java
+        Artifact::Envoy => "/opt/toll/envoy/envoy",
+        Artifact::Ztunnel => "/opt/toll/ztunnel/ztunnel",
+        Artifact::Postgres => "/opt/toll/postgres/bin/postgres",
+        Artifact::Nginx => "/opt/toll/nginx/nginx",
+        Artifact::Mongod => "/opt/toll/mongo/mongod",
+        Artifact::MongoStandIn => "/opt/toll/mongo/toll-mongo.jar",
+        Artifact::Java => "/opt/toll/java/bin/java",
+        Artifact::Spring => "/opt/toll/spring/toll-spring.jar",
+        Artifact::PetclinicGateway => "/opt/toll/petclinic-gateway/toll-gateway.jar",
+        Artifact::PetclinicVets => "/opt/toll/petclinic-vets/toll-vets.jar",
+        Artifact::OpenTelemetry => "/opt/toll/opentelemetry/agent.jar",
+        Artifact::EaseAgent => "/opt/toll/easeagent/agent.jar",
+    }
+}
+
+/// What of a JDK no JVM reads.
+const NOT_OF_A_RUNTIME: [&str; 6] = ["jmods", "include", "man", "demo", "legal", "lib/src.zip"];
+
+/// The layer with an artifact that is at `path` on this machine.
+fn layer_of(artifact: Artifact, path: &Path) -> Result<Layer, ImageError> {
+    let (name, there) = (artifact.label(), path_of(artifact));
+    match artifact {
+        Artifact::Envoy | Artifact::Ztunnel | Artifact::Nginx | Artifact::Mongod => {
+            Layer::of_program(name, path, there)
+        }
+        Artifact::Postgres => {
+            let (root, program) = tree_around(path)?;
+            if !root.join("share").is_dir() {
+                return Err(ImageError::Scattered { program });
+            }
+            Layer::of_tree(name, (&root, "/opt/toll/postgres"), &program, &["include"])
+        }
+        Artifact::Java => {
+            let (root, program) = tree_around(path)?;
+            Layer::of_tree(name, (&root, "/opt/toll/java"), &program, &NOT_OF_A_RUNTIME)
+        }
+        Artifact::MongoStandIn
         | Artifact::Spring
         | Artifact::PetclinicGateway
         | Artifact::PetclinicVets
         | Artifact::OpenTelemetry
-        | Artifact::EaseAgent => None,
+        | Artifact::EaseAgent => Layer::of_jar(name, path, there),
     }
+}
+
+/// The folder that a program's `bin` is in, and the program, without links on the way.
+fn tree_around(path: &Path) -> Result<(PathBuf, PathBuf), ImageError> {
+    let failed = |source| ImageError::File { path: path.to_owned(), source };
+    let program = fs::canonicalize(path).map_err(failed)?;
+    let root = program.ancestors().nth(2).unwrap_or(Path::new("/")).to_owned();
+    Ok((root, program))
 }
 
 /// Why there is no image.
@@ -59,6 +97,15 @@ pub enum ImageError {
         /// What its loader says.
         message: String,
     },
+    /// A server of the system's packages.
+    #[error(
+        "the files of {} are scattered over this machine, and it would not find them in an image: without POSTGRES, `toll doctor --fetch` brings a server that is in one folder",
+        program.display()
+    )]
+    Scattered {
+        /// Its program.
+        program: PathBuf,
+    },
 }
 
 /// What an image is made of.
@@ -68,33 +115,38 @@ pub struct ImagePlan {
     pub name: String,
     /// toll's program.
     pub toll: PathBuf,
-    /// The artifacts that are in it, and where each is on this machine; those that an image cannot have are left out.
+    /// The artifacts that are in it, and where each is on this machine.
     pub artifacts: Vec<(Artifact, PathBuf)>,
     /// Its labels.
     pub labels: Vec<(String, String)>,
 }
 
-/// Writes the image to `file`: a layer for toll, one for each artifact.
+/// Writes the image to `file`: a layer for toll, one for each artifact. `progress` is told each layer before it is packed.
 ///
 /// # Errors
 /// When a program or one of its libraries cannot be read, or the file cannot be written.
-pub fn write(plan: &ImagePlan, file: &Path) -> Result<Written, ImageError> {
+pub fn write(
+    plan: &ImagePlan,
+    file: &Path,
+    progress: impl FnMut(&str),
+) -> Result<Written, ImageError> {
     let failed = |source| ImageError::File { path: file.to_owned(), source };
     let mut layers = vec![Layer::of_accounts(), Layer::of_program("toll", &plan.toll, TOLL)?];
     for (artifact, path) in &plan.artifacts {
-        if let Some(there) = path_of(*artifact) {
-            layers.push(Layer::of_program(artifact.label(), path, there)?);
-        }
+        layers.push(layer_of(*artifact, path)?);
     }
     // Half an archive is none.
     let unfinished = file.with_extension("part");
     let written = File::create(&unfinished)
-        .and_then(|file| archive::write(&plan.name, &plan.labels, &layers, file))
-        .and_then(|written| fs::rename(&unfinished, file).map(|()| written));
+        .map_err(failed)
+        .and_then(|archive| {
+            archive::write((&plan.name, &plan.labels), &layers, (archive, file), progress)
+        })
+        .and_then(|written| fs::rename(&unfinished, file).map(|()| written).map_err(failed));
     if written.is_err() {
         let _ = fs::remove_file(&unfinished);
     }
-    written.map_err(failed)
+    written
 }
 
 #[cfg(test)]

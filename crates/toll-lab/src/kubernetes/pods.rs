@@ -141,7 +141,7 @@ fn container_of(
     service: &Service,
     keys: Option<&Path>,
 ) -> Result<ContainerPlan, LabError> {
-    let envoy = image::path_of(Artifact::Envoy).expect("toll's image can have Envoy");
+    let envoy = image::path_of(Artifact::Envoy);
     let words = plan.args.iter().map(|word| word.to_string_lossy().into_owned());
     let config = Path::new(FOLDER).join(&plan.config_name);
     let name = if plan.role == Role::Sidecar { SIDECAR } else { PROGRAM };

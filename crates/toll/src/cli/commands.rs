@@ -406,7 +406,6 @@ pub fn manifests(arguments: &ManifestsArguments) -> Result<u8, CliError> {
     let (study, warnings) = read(&name, &text)?;
     let choices = Choices {
         variants: arguments.variant.iter().cloned().collect(),
-        against_itself: arguments.variant.is_none(),
         in_cluster: true,
         ..Choices::default()
     };

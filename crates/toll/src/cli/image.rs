@@ -1,9 +1,9 @@
 //! `toll image`: the image of all pods in a cluster, made of the programs that are on this machine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toll_lab::artifacts::{Artifact, Fetch, Found, Need};
-use toll_lab::image::{self, ImagePlan, Written, path_of};
+use toll_lab::image::{self, ImagePlan, Written};
 use toll_lab::needs;
 
 use super::arguments::ImageArguments;
@@ -21,8 +21,7 @@ pub fn image(arguments: &ImageArguments) -> Result<u8, CliError> {
         artifacts: found.iter().map(|(artifact, found)| (*artifact, found.path.clone())).collect(),
         labels: labels(&found),
     };
-    say("packing toll and what it brings (some ten seconds)");
-    let written = image::write(&plan, &arguments.out)?;
+    let written = image::write(&plan, &arguments.out, |layer| say(&format!("packing {layer}")))?;
     print(&summary(arguments, &written))?;
     Ok(exit::DONE)
 }
@@ -39,15 +38,15 @@ fn found(arguments: &ImageArguments) -> Result<Vec<(Artifact, Found)>, CliError>
     };
     let (name, text) = study_text(name)?;
     let (study, warnings) = read(&name, &text)?;
-    let choices = Choices { against_itself: true, in_cluster: true, ..Choices::default() };
+    let choices = Choices { in_cluster: true, ..Choices::default() };
     let plan = plan::resolve(&study, &choices, warnings)?;
     let needs: BTreeSet<Need> =
         plan.ready().flat_map(|(_, deployment)| needs(deployment)).collect();
-    let artifacts = needs.into_iter().filter_map(|need| match need {
-        Need::Artifact(artifact) => path_of(artifact).map(|_| artifact),
-        _ => None,
-    });
-    artifacts.map(|artifact| Ok((artifact, artifact.find(Fetch::Allowed)?))).collect()
+    let mut all = BTreeMap::new();
+    for need in needs {
+        all.extend(need.find(Fetch::Allowed)?);
+    }
+    Ok(all.into_iter().collect())
 }
 
 fn labels(found: &[(Artifact, Found)]) -> Vec<(String, String)> {

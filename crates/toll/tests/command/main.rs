@@ -5,6 +5,7 @@
 //! the load may then find fault with it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod api_server;
 mod bad_input;
 mod broken_path;
 mod capacity;

@@ -49,7 +49,7 @@ pub(super) fn start(
 pub(super) fn contained(site: &Site<'_>, page: Nginx) -> Contained {
     let at = Files::in_container(site);
     let status = status_server_at(&STATUS_PORT.to_string());
-    let nginx = image::path_of(Artifact::Nginx).expect("toll's image can have nginx");
+    let nginx = image::path_of(Artifact::Nginx);
     let words = arguments(&at.temporary, &at.config).into_iter();
     let words = words.map(|word| word.to_string_lossy().into_owned());
     Contained {
