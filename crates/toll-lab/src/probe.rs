@@ -91,9 +91,9 @@ impl Answer {
     }
 }
 
-impl Speech {
+impl<'a> Speech<'a> {
     /// What the service program is told.
-    fn arguments(self) -> Vec<&'static str> {
+    fn arguments(self) -> Vec<&'a str> {
         match self {
             Self::Request => vec![],
             Self::Get(path) => vec!["--path", path],
@@ -246,7 +246,7 @@ fn first_arguments(targets: &[SocketAddrV4]) -> Vec<String> {
 }
 
 /// What the service program is told to send one message to each target.
-pub(crate) fn arguments(targets: &[SocketAddrV4], speech: Speech) -> Vec<String> {
+pub(crate) fn arguments(targets: &[SocketAddrV4], speech: Speech<'_>) -> Vec<String> {
     let speech = speech.arguments().into_iter().map(str::to_owned);
     first_arguments(targets).into_iter().chain(speech).collect()
 }

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::Path;
 
-use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use tar::Header;
 
+use super::digest::sha256;
 use super::layer::Layer;
 use super::{ImageError, TOLL, USER};
 
@@ -32,11 +32,6 @@ pub struct WrittenLayer {
     pub name: String,
     /// Bytes, compressed.
     pub bytes: usize,
-}
-
-/// The hexadecimal digest.
-pub(super) fn sha256(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Writes all of it to `out`, the file at `path`.

@@ -158,7 +158,7 @@ impl Layer {
         let failed = unread(Path::new(&self.name));
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
         packed.write_all(&plain).map_err(&failed)?;
-        Ok((packed.finish().map_err(&failed)?, super::archive::sha256(&plain)))
+        Ok((packed.finish().map_err(&failed)?, super::digest::sha256(&plain)))
     }
 
     /// The layer as a tar archive.

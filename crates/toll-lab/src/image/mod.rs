@@ -4,6 +4,7 @@
 //! programs give the same image, byte for byte.
 
 mod archive;
+mod digest;
 mod elf;
 mod layer;
 

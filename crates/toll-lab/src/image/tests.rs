@@ -36,7 +36,7 @@ fn every_blob_is_what_its_name_says_and_is_listed_for_both_forms() {
     let files = files_of(&path);
     let blobs = files.iter().filter(|(name, _)| name.starts_with("blobs/"));
     for (name, bytes) in blobs {
-        assert_eq!(name, &format!("blobs/sha256/{}", archive::sha256(bytes)));
+        assert_eq!(name, &format!("blobs/sha256/{}", digest::sha256(bytes)));
     }
     let json = |name: &str| serde_json::from_slice::<Value>(&files[name]).unwrap();
     assert_eq!(json("index.json")["manifests"][0]["digest"], written.digest.as_str());

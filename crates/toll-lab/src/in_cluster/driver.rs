@@ -17,8 +17,8 @@ use kube::api::{Api, DeleteParams};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::exchange::{Question, Reply};
 use super::protocol::{Clock, Namespaces, Offset};
-use super::server::{Question, Reply};
 
 /// How long a pod may take to answer what is relayed to it; questions for lines wait up to 20 s.
 const LONGEST_ANSWER: Duration = Duration::from_secs(60);

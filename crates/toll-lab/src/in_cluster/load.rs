@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use hyper::{Method, StatusCode};
 
+use super::exchange::{Question, Reply};
 use super::protocol::{Answered, Ask, EngineEnd, Lines};
-use super::server::{Question, Reply};
 
 /// Lines of stderr that are kept.
 const LOG_LINES: usize = 20;

@@ -9,6 +9,7 @@
 //! loses none.
 
 pub(crate) mod driver;
+mod exchange;
 mod load;
 pub(crate) mod node;
 pub(crate) mod protocol;

@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 
 use hyper::{Method, StatusCode};
 
+use super::exchange::{Question, Reply};
 use super::protocol::{ContainerCounters, NodeCounters, Watch};
-use super::server::{Question, Reply};
 use crate::HostSample;
 use crate::host::hierarchy::Hierarchies;
 use crate::sampler::{Source, monotonic_ns, read_host};

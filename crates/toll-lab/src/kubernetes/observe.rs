@@ -45,7 +45,7 @@ impl Observer<'_> {
     ///
     /// # Errors
     /// When the probe gives no result.
-    pub(super) fn ask_entry(&self, speech: Speech) -> Result<Answer, LabError> {
+    pub(super) fn ask_entry(&self, speech: Speech<'_>) -> Result<Answer, LabError> {
         let mut pods = self.pods.pods.iter().filter(|pod| pod.service == self.deployment.entry);
         let for_probes = pods.find_map(|pod| Some(SocketAddrV4::new(pod.ip, pod.probe_port?)));
         let entry = match for_probes {
@@ -57,7 +57,7 @@ impl Observer<'_> {
     }
 
     /// Sends one message to each target, from a load pod.
-    fn probe(&self, targets: &[SocketAddrV4], speech: Speech) -> Result<Vec<Answer>, LabError> {
+    fn probe(&self, targets: &[SocketAddrV4], speech: Speech<'_>) -> Result<Vec<Answer>, LabError> {
         if targets.is_empty() {
             return Ok(Vec::new());
         }

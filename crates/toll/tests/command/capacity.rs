@@ -121,7 +121,7 @@ fn store(dir: &Path, swept: bool) {
                 fs::write(arm.join("slices.jsonl"), slices.collect::<String>()).unwrap();
             }
         }
-        write(&folder.join("round.json"), &json!({"version": 2, "wall_s": 1.0}));
+        write(&folder.join("round.json"), &json!({"version": 3, "wall_s": 1.0}));
     }
 }
 

@@ -114,6 +114,11 @@ impl Ended {
         self
     }
 
+    /// None when a signal ended it.
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
     /// stderr holds the words; where a line ends does not matter.
     #[track_caller]
     pub fn assert_says(&self, words: &str) -> &Self {
