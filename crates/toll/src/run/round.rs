@@ -69,7 +69,8 @@ fn standing(
         bring_up(session, round, size, group, &mut arms).and_then(|()| measure(session, &mut arms));
     // A full disk must not keep an environment up: it is taken down even if the event cannot be stored.
     let noted = session.stage(Stage::TakeDown, None);
-    let down = arms.into_iter().map(Stand::down).fold(Ok(()), Result::and);
+    // The last one first: each puts back what it found.
+    let down = arms.into_iter().rev().map(Stand::down).fold(Ok(()), Result::and);
     // What ended the round comes first.
     measured?;
     down?;
@@ -113,6 +114,9 @@ fn of_group(
     session.stage(Stage::Slices, None)?;
     slice::all(session, arms, (number, size))?;
     session.stage(Stage::Proof, None)?;
+    for stand in arms.iter_mut().filter(|stand| stand.is_sound()) {
+        stand.judge_failures(session)?;
+    }
     for stand in arms.iter_mut().filter(|stand| stand.is_sound()) {
         stand.close_proof(session)?;
     }
