@@ -40,6 +40,7 @@ fn deployment(with_database: bool) -> Deployment {
     services.extend(with_database.then(database));
     Deployment {
         nodes: 1,
+        envoy: Box::default(),
         name: "held".into(),
         entry: "client".into(),
         services,
@@ -73,6 +74,7 @@ fn service(name: &str, port: u16, calls: &[&str]) -> Service {
         port,
         program: Program::BuiltIn(behaviour),
         calls: calls.iter().map(|c| (*c).to_owned()).collect(),
+        observed_calls: vec![],
         metrics: None,
     }
 }

@@ -32,6 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let lab = Lab::local(options)?;
     let deployment = Deployment {
         nodes: nodes.parse()?,
+        envoy: Box::default(),
         data_plane: data_plane(variant.first().map(String::as_str)),
         ..deployment(replicas.parse()?)
     };
@@ -81,6 +82,7 @@ fn deployment(replicas: usize) -> Deployment {
     };
     Deployment {
         nodes: 1,
+        envoy: Box::default(),
         name: "scale".into(),
         entry: "gateway".into(),
         services: vec![gateway, service("nginx", replicas, page)],
@@ -99,6 +101,7 @@ fn service(name: &str, replicas: usize, program: Program) -> Service {
         port: 80,
         program,
         calls: Vec::new(),
+        observed_calls: vec![],
         metrics: None,
     }
 }

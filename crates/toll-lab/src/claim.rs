@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// All claims about the path of one arm in a round.
@@ -15,14 +16,30 @@ pub struct Proof {
     /// How often requests, or the queries that they led to, crossed each sidecar; empty without sidecars.
     #[serde(default)]
     pub traversals: Vec<Traversal>,
+    /// Calls whose number is observed; none where all are known before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallsSeen>,
     /// Spans that the collector got in the window; absent where no agent runs or the load does not say of every
     /// request how many it leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spans: Option<Spans>,
 }
 
-/// Spans that the requests of the window left at the collector.
+/// How often a program of the user's made a call in the window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallsSeen {
+    /// The service that calls.
+    pub caller: String,
+    /// The service that is called.
+    pub callee: String,
+    /// As a proxy or the callee counted them; absent where nobody does.
+    pub calls: Option<u64>,
+    /// Requests that the entry got.
+    pub requests: u64,
+}
+
+/// Spans that the requests of the window left at the collector.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spans {
     /// One a service, in the order of the deployment.
     pub services: Vec<ServiceSpans>,
@@ -33,7 +50,7 @@ pub struct Spans {
 }
 
 /// Spans of one service.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceSpans {
     /// Name of the service.
     pub service: String,
@@ -118,7 +135,7 @@ impl Proof {
 }
 
 /// One claim about the path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// What it is about.
     pub topic: Topic,
@@ -139,7 +156,9 @@ impl Claim {
 }
 
 /// What a claim is about: those that sum the others up, in the order in which a report names them first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
     /// Connections that the SNI proxy took.
@@ -165,7 +184,7 @@ pub enum Topic {
 }
 
 /// What a proof could not claim, with what a sentence about it needs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "most fields say it by their names")]
 pub enum LeftOut {

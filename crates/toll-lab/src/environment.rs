@@ -137,6 +137,14 @@ impl Environment {
         }
     }
 
+    /// The last lines that a service of the application wrote; none where its log is not on this machine.
+    pub fn last_lines(&self, service: &str) -> Vec<String> {
+        match &self.0 {
+            Kind::Local(environment) => environment.last_lines(service),
+            Kind::Kubernetes(_) | Kind::Fake(_) => Vec::new(),
+        }
+    }
+
     /// What was logged so far by those of whose logs not all is kept.
     pub fn cut_logs(&self) -> Vec<CutLog> {
         match &self.0 {

@@ -326,7 +326,13 @@ mod tests {
     use crate::{Lab, Role, fixture};
 
     fn fake() -> FakeLab {
-        let proof = Proof { claims: vec![], left_out: vec![], traversals: vec![], spans: None };
+        let proof = Proof {
+            claims: vec![],
+            left_out: vec![],
+            traversals: vec![],
+            calls: vec![],
+            spans: None,
+        };
         let server = Component { role: Role::Application, pod: "server".into() };
         FakeLab::new(proof, move |_, _| FakeLoadScript {
             lines: vec!["one".into(), "two".into()],

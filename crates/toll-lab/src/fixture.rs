@@ -13,6 +13,7 @@ use crate::deployment::{
 pub(crate) fn chain() -> Deployment {
     Deployment {
         nodes: 1,
+        envoy: Box::default(),
         name: "original".into(),
         entry: "client".into(),
         services: vec![service("client", 9000, &["server"]), service("server", 9999, &[])],
@@ -51,6 +52,7 @@ fn service(name: &str, port: u16, calls: &[&str]) -> Service {
         port,
         program: Program::BuiltIn(behaviour),
         calls: calls.iter().map(|c| (*c).to_owned()).collect(),
+        observed_calls: vec![],
         metrics: None,
     }
 }
@@ -65,6 +67,7 @@ pub(crate) fn petclinic() -> Deployment {
     let gateway = part("gateway", 8080, &["vets"], PetclinicPart::Gateway);
     Deployment {
         nodes: 1,
+        envoy: Box::default(),
         name: "baseline".into(),
         entry: "gateway".into(),
         services: vec![

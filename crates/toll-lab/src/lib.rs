@@ -51,13 +51,14 @@ mod fixture;
 
 pub use certificates::ENTRY_NAME;
 pub use claim::{
-    Asked, Claim, Direction, LeftOut, Proof, ServiceSpans, Spans, Topic, Traffic, Traversal,
+    Asked, CallsSeen, Claim, Direction, LeftOut, Proof, ServiceSpans, Spans, Topic, Traffic,
+    Traversal,
 };
 pub use deployment::{
     AgentKind, Airline, AirlineDatabase, AirlinePart, Ambient, BuiltIn, Compilers, DataPlane,
-    DatabaseServer, Deployment, Egress, EgressGateway, External, JavaAgent, Late, Metrics, Mtls,
-    Nginx, NodeProxy, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries, Ready,
-    ReadySign, Runtime, Service, SidecarProxy, Stall, UserProgram,
+    DatabaseServer, Deployment, Egress, EgressGateway, EnvoySettings, External, JavaAgent, Late,
+    Metrics, Mtls, Nginx, NodeProxy, Petclinic, PetclinicPart, Planted, Postgres, Program, Queries,
+    Ready, ReadySign, Runtime, Service, SidecarProxy, Stall, UserProgram,
 };
 pub use environment::{Environment, LoadEngine};
 pub use error::{DataPlaneFailure, KubernetesError, LabError};

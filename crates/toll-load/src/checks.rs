@@ -190,17 +190,17 @@ fn schedule(measure: &PhaseReport) -> Check {
 }
 
 fn errors(measure: &PhaseReport) -> Check {
-    let refused = measure.statuses.iter().filter(|(status, _)| **status >= 400);
-    let refused: Vec<String> = refused.map(|(code, n)| format!("{n} x status {code}")).collect();
-    let calls = measure.grpc_statuses.iter().filter(|(status, _)| **status != 0);
-    let calls = calls.map(|(code, n)| format!("{n} x grpc-status {code}"));
-    let failed = measure.errors.iter().map(|(kind, n)| format!("{n} x {}", kind.name()));
-    let seen: Vec<String> = failed.chain(refused).chain(calls).collect();
+    let failures = measure.failures().into_iter();
+    let seen: Vec<String> = failures.map(|(how, count)| format!("{count} x {how}")).collect();
     Check {
         name: Check::ERRORS.into(),
         holds: seen.is_empty(),
-        seen: if seen.is_empty() { "none".into() } else { seen.join(", ") },
-        bound: "no failed request, no status of 400 or above, no grpc-status but 0".into(),
+        seen: match seen.is_empty() {
+            true => "none".into(),
+            false => format!("{} of {} requests", seen.join(", "), measure.sent),
+        },
+        bound: "no failed request, no status but those that are expected, no grpc-status but 0"
+            .into(),
         advice:
             "look into the logs of the service and its proxies; lower the rate if it is overloaded"
                 .into(),

@@ -35,9 +35,9 @@ impl LoadReport {
         Some(whole)
     }
 
-    /// Answers to the requests of all phases, warm-up included, whenever they came in.
-    pub fn answered_in_all_phases(&self) -> u64 {
-        self.warm_up.done + self.measure.done
+    /// Good answers to the requests of all phases, warm-up included, whenever they came in.
+    pub fn good_in_all_phases(&self) -> u64 {
+        self.warm_up.good() + self.measure.good()
     }
 
     fn add_up(parts: &[LoadReport], lie: Parts) -> Option<LoadReport> {
@@ -116,6 +116,30 @@ fn absorb_check(checks: &mut Vec<Check>, other: &Check) {
 }
 
 impl PhaseReport {
+    /// Complete answers that were expected.
+    pub fn good(&self) -> u64 {
+        self.done.saturating_sub(self.refused())
+    }
+
+    /// Requests that failed or were answered otherwise than expected.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().sum::<u64>() + self.refused()
+    }
+
+    /// How requests failed, kind by kind, in words.
+    pub fn failures(&self) -> Vec<(String, u64)> {
+        let errors = self.errors.iter().map(|(kind, count)| (kind.name().to_owned(), *count));
+        let statuses = self.unexpected.iter().map(|(code, n)| (format!("status {code}"), *n));
+        let calls = self.grpc_statuses.iter().filter(|(status, _)| **status != 0);
+        let calls = calls.map(|(code, count)| (format!("grpc-status {code}"), *count));
+        errors.chain(statuses).chain(calls).collect()
+    }
+
+    fn refused(&self) -> u64 {
+        let calls = self.grpc_statuses.iter().filter(|(status, _)| **status != 0);
+        self.unexpected.values().sum::<u64>() + calls.map(|(_, count)| count).sum::<u64>()
+    }
+
     /// Adds a part's numbers.
     pub(crate) fn absorb(&mut self, part: &PhaseReport, lie: Parts) {
         match lie {
@@ -130,6 +154,7 @@ impl PhaseReport {
         self.unanswered += part.unanswered;
         self.waited_for_connection += part.waited_for_connection;
         add_counts(&mut self.statuses, &part.statuses);
+        add_counts(&mut self.unexpected, &part.unexpected);
         add_counts(&mut self.grpc_statuses, &part.grpc_statuses);
         add_counts(&mut self.errors, &part.errors);
         self.bytes_out += part.bytes_out;
@@ -370,6 +395,6 @@ mod tests {
     fn answers_are_counted_in_all_phases() {
         let phase = |done| PhaseReport { done, ..PhaseReport::default() };
         let report = LoadReport { warm_up: phase(3), measure: phase(4), ..LoadReport::default() };
-        assert_eq!(report.answered_in_all_phases(), 7);
+        assert_eq!(report.good_in_all_phases(), 7);
     }
 }

@@ -85,6 +85,9 @@ pub struct Target {
     /// Share of the requests, relative to the other targets' weights.
     #[serde(default = "one")]
     pub weight: u32,
+    /// Statuses of good answers; all below 400 when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expect: Vec<u16>,
 }
 
 impl Target {
@@ -97,9 +100,21 @@ impl Target {
             body: Body::default(),
             template: false,
             weight: 1,
+            expect: Vec::new(),
+        }
+    }
+
+    /// Whether an answer of this status is a good one.
+    pub fn expects(&self, status: u16) -> bool {
+        match self.expect.as_slice() {
+            [] => status < FIRST_BAD,
+            expected => expected.contains(&status),
         }
     }
 }
+
+/// The first status that says that something went wrong.
+const FIRST_BAD: u16 = 400;
 
 fn get() -> String {
     "GET".into()

@@ -11,7 +11,7 @@ use crate::clock::{SECOND_NS, Usage};
 use crate::http::Answer;
 use crate::pool::Exchange;
 use crate::schedule::Stages;
-use crate::{ErrorKind, Histogram, PhaseReport, Stage, StageReport, Steps, TargetReport};
+use crate::{ErrorKind, Histogram, PhaseReport, Stage, StageReport, Steps, Target, TargetReport};
 
 /// Length of an interval of the series.
 pub(crate) const INTERVAL_NS: u64 = SECOND_NS / 4;
@@ -36,9 +36,11 @@ pub(crate) struct Recorder {
     waited: u64,
     used: Vec<bool>,
     statuses: Box<[u64; STATUSES]>,
+    unexpected: BTreeMap<u16, u64>,
     grpc_statuses: BTreeMap<u16, u64>,
     errors: BTreeMap<ErrorKind, u64>,
     /// By the number of the target.
+    asked: Box<[Target]>,
     targets: Box<[TargetReport]>,
     bytes: Bytes,
     interval: Interval,
@@ -120,8 +122,13 @@ pub(crate) struct Taken {
 }
 
 impl Recorder {
-    /// For a phase that uses up to `connections` to so many `targets`, in an open loop or a closed one.
-    pub fn new(connections: usize, targets: usize, open_loop: bool, stages: &Stages) -> Recorder {
+    /// For a phase that uses up to `connections` to these targets, in an open loop or a closed one.
+    pub fn new(
+        connections: usize,
+        targets: &[Target],
+        open_loop: bool,
+        stages: &Stages,
+    ) -> Recorder {
         let several = if stages.len() > 1 { stages.len() } else { 0 };
         Recorder {
             begin_ns: 0,
@@ -137,9 +144,11 @@ impl Recorder {
             waited: 0,
             used: vec![false; connections],
             statuses: Box::new([0; STATUSES]),
+            unexpected: BTreeMap::new(),
             grpc_statuses: BTreeMap::new(),
             errors: BTreeMap::new(),
-            targets: vec![TargetReport::default(); targets].into(),
+            asked: targets.into(),
+            targets: vec![TargetReport::default(); targets.len()].into(),
             bytes: Bytes::default(),
             interval: Interval { latency: Box::default(), number: 0, completed: 0 },
             open_loop,
@@ -221,6 +230,9 @@ impl Recorder {
         self.done += 1;
         self.statuses[usize::from(answer.status)] += 1;
         self.targets[exchange.target as usize].succeeded += u64::from(answer.status < 300);
+        if !self.asked[exchange.target as usize].expects(answer.status) {
+            *self.unexpected.entry(answer.status).or_default() += 1;
+        }
         self.bytes.body_in += answer.body_bytes;
         self.interval.latency.record_ns(latency_ns);
         if self.is_late(exchange) {
@@ -356,6 +368,7 @@ impl Recorder {
             waited_for_connection: self.waited,
             connections_used: self.used.iter().filter(|used| **used).count() as u64,
             statuses: by_code(&self.statuses),
+            unexpected: self.unexpected,
             grpc_statuses: self.grpc_statuses,
             errors: self.errors,
             bytes_out: self.bytes.out,
@@ -441,7 +454,9 @@ mod tests {
     }
 
     fn recorder(open_loop: bool) -> Recorder {
-        let mut recorder = Recorder::new(2, 2, open_loop, &Stages::new(&Profile::constant(1.0)));
+        let targets = [Target::get("http://a"), Target::get("http://b")];
+        let mut recorder =
+            Recorder::new(2, &targets, open_loop, &Stages::new(&Profile::constant(1.0)));
         recorder.begin(0, 0);
         recorder
     }
@@ -540,7 +555,8 @@ mod tests {
     fn a_request_counts_in_the_stage_in_which_it_fell_due() {
         let stage = |from, to| Stage { duration_s: 1.0, from, to };
         let profile = Profile { stages: vec![stage(1.0, 1.0), stage(5.0, 5.0)] };
-        let mut recorder = Recorder::new(1, 1, false, &Stages::new(&profile));
+        let target = [Target::get("http://a")];
+        let mut recorder = Recorder::new(1, &target, false, &Stages::new(&profile));
         recorder.begin(0, 0);
         let second = SECOND_NS / US;
         for intended_us in [0, second - 1, second, 3 * second] {
@@ -600,5 +616,21 @@ mod tests {
         let report = finished(recorder);
         assert_eq!((report.bytes_out, report.body_bytes_out), (40, 11));
         assert_eq!((report.bytes_in, report.body_bytes_in), (150, 3));
+    }
+
+    #[test]
+    fn a_target_says_which_statuses_it_expects() {
+        let expecting = Target { expect: vec![404], ..Target::get("http://b") };
+        let targets = [Target::get("http://a"), expecting];
+        let stages = Stages::new(&Profile::constant(1.0));
+        let mut recorder = Recorder::new(1, &targets, false, &stages);
+        recorder.begin(0, 0);
+        for (target, status) in [(0, 200), (0, 404), (1, 404), (1, 200), (1, 200)] {
+            let exchange = Exchange { target, ..exchange(0, 0) };
+            recorder.done(&exchange, 5, &answer(status, 0));
+        }
+        let report = recorder.into_report(Histogram::new(), &[]);
+        assert_eq!(report.unexpected, BTreeMap::from([(200, 2), (404, 1)]));
+        assert_eq!((report.good(), report.failed()), (2, 3));
     }
 }

@@ -189,6 +189,9 @@ pub struct PhaseReport {
     /// Complete answers by status code.
     #[serde(with = "status_keys")]
     pub statuses: BTreeMap<u16, u64>,
+    /// The same of those that their target does not expect.
+    #[serde(with = "status_keys", default)]
+    pub unexpected: BTreeMap<u16, u64>,
     /// Complete gRPC answers by `grpc-status`.
     #[serde(with = "status_keys", default)]
     pub grpc_statuses: BTreeMap<u16, u64>,

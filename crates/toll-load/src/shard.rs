@@ -123,7 +123,7 @@ impl<'a> Shard<'a> {
         let shape = setup.shape(thread, clients);
         let slots = shape.slots * setup.origins.len();
         let open_loop = shape.shared;
-        let recorder = || Recorder::new(slots, plan.targets.len(), open_loop, &setup.stages);
+        let recorder = || Recorder::new(slots, &plan.targets, open_loop, &setup.stages);
         let Connections { route, poller, pool } = kept.take(setup, shape, control.call(thread))?;
         let now_ns = now_ns();
         Ok(Shard {

@@ -74,6 +74,27 @@ impl DataPlane {
     }
 }
 
+/// A user's own settings of the sidecars that toll plays.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EnvoySettings {
+    /// Worker threads; two when absent.
+    pub concurrency: Option<u32>,
+    /// Whether each request is logged, into the sidecar's log.
+    pub access_log: bool,
+    /// HTTP filters before the router, in order.
+    pub filters: Vec<serde_json::Value>,
+    /// Merged into the configuration last.
+    pub overlay: Option<serde_json::Value>,
+}
+
+impl EnvoySettings {
+    /// Whether all is as toll has it.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// By which way traffic to services outside of the mesh goes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

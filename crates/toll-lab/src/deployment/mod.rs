@@ -6,7 +6,8 @@ mod program;
 use serde::{Deserialize, Serialize};
 
 pub use data_plane::{
-    AgentKind, Ambient, DataPlane, Egress, EgressGateway, JavaAgent, Mtls, NodeProxy, SidecarProxy,
+    AgentKind, Ambient, DataPlane, Egress, EgressGateway, EnvoySettings, JavaAgent, Mtls,
+    NodeProxy, SidecarProxy,
 };
 pub use program::{
     Airline, AirlineDatabase, AirlinePart, BuiltIn, Compilers, DatabaseServer, Late, Nginx,
@@ -26,6 +27,9 @@ pub struct Deployment {
     pub services: Vec<Service>,
     /// What stands in the path.
     pub data_plane: DataPlane,
+    /// Of its sidecars, where toll plays them with Envoy.
+    #[serde(default, skip_serializing_if = "EnvoySettings::is_default")]
+    pub envoy: Box<EnvoySettings>,
     /// Nodes that the pods are spread over, at least one.
     #[serde(default = "one")]
     pub nodes: usize,
@@ -101,6 +105,10 @@ pub struct Service {
     pub program: Program,
     /// Names of the services that it calls once for each request it gets, in order; a database is queried.
     pub calls: Vec<String>,
+    /// Those of `calls` of which nobody knows how many a request leads to: a program of the user's may keep answers, or
+    /// call again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observed_calls: Vec<String>,
     /// Where each of its pods tells of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,

@@ -93,7 +93,7 @@ const ADMIN_PORT: u16 = 15_000;
 pub(crate) const STATS_PORT: u16 = 15_090;
 
 /// Its own name for that.
-const ADMIN_CLUSTER: &str = "admin";
+pub(crate) const ADMIN_CLUSTER: &str = "admin";
 
 #[derive(Debug, Deserialize)]
 struct Stats {

@@ -13,4 +13,5 @@ pub(crate) mod hbone;
 pub(crate) mod istio;
 pub(crate) mod listener;
 pub(crate) mod plan;
+pub(crate) mod settings;
 pub(crate) mod tls;

@@ -40,6 +40,8 @@ pub(crate) enum Workers {
     /// what a limit of two CPUs gives a waypoint. On a machine of two cores a second thread was measured to gain
     /// nothing, and memory hardly depends on their number.
     Two,
+    /// As many as a study says.
+    Number(u32),
     /// One for each core that it may run on, as Istio leaves a gateway's to Envoy. So a gateway, which all load
     /// passes, is not the first thing to be full, and it is the same in all variants.
     ForEachCore,
@@ -75,12 +77,15 @@ impl ProxyPlan {
 }
 
 fn arguments(workers: Workers, config: &Path) -> Vec<OsString> {
-    let workers: &[&str] = match workers {
-        Workers::Two => &["--concurrency", "2"],
-        Workers::ForEachCore => &[],
+    let workers = match workers {
+        Workers::Two => Some(2),
+        Workers::Number(number) => Some(number),
+        Workers::ForEachCore => None,
     };
+    let workers =
+        workers.map(|number| [OsString::from("--concurrency"), number.to_string().into()]);
     // With hot restart, all Envoys of the machine would share one memory segment by its default name.
     let flags = ["--disable-hot-restart", "-l", "warning", "-c"];
-    let words = workers.iter().chain(&flags).map(OsString::from);
-    words.chain([config.into()]).collect()
+    let flags = flags.iter().map(OsString::from);
+    workers.into_iter().flatten().chain(flags).chain([config.into()]).collect()
 }

@@ -102,6 +102,10 @@ impl LocalEnvironment {
         self.processes.crashed()
     }
 
+    pub(crate) fn last_lines(&self, service: &str) -> Vec<String> {
+        self.processes.last_lines(service)
+    }
+
     pub(crate) fn cut_logs(&self) -> Vec<CutLog> {
         self.processes.cut_logs()
     }

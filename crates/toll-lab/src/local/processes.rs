@@ -220,6 +220,19 @@ impl Processes {
         })
     }
 
+    /// The last lines that a service of the application wrote.
+    pub(super) fn last_lines(&self, service: &str) -> Vec<String> {
+        let is_pod_of = |pod: &str| match pod.strip_prefix(service) {
+            Some(number) => number.is_empty() || number.starts_with('-'),
+            None => false,
+        };
+        let is_meant = |component: &Component| {
+            component.role == Role::Application && is_pod_of(&component.pod)
+        };
+        let mut meant = self.components().filter(|(component, _)| is_meant(component));
+        meant.next().map_or_else(Vec::new, |(_, process)| process.log_tail())
+    }
+
     /// What was logged by those of whose logs not all is kept.
     pub(super) fn cut_logs(&self) -> Vec<CutLog> {
         let cut = |(_, process): (&Component, &Process)| {

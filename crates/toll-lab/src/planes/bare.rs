@@ -42,7 +42,7 @@ pub(super) fn prove(seen: &Window<'_>, topology: &Topology) -> Proof {
     if topology.capture == Capture::Explicit {
         left_out.push(LeftOut::SharedNetwork);
     }
-    Proof { claims, left_out, traversals: Vec::new(), spans: None }
+    Proof { claims, left_out, traversals: Vec::new(), calls: vec![], spans: None }
 }
 
 /// One that stands in the mesh of other variants.

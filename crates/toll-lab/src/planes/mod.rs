@@ -26,6 +26,7 @@ use crate::envoy::plan::ProxyPlan;
 use crate::error::DataPlaneError;
 use crate::evidence::Outsider;
 use crate::programs;
+use crate::proof::expected::calls_seen;
 use crate::proof::window::Window;
 use crate::topology::{Site, Topology};
 
@@ -120,7 +121,7 @@ pub(crate) fn prove(
     outsider: &Outsider,
     artifacts: &Artifacts,
 ) -> Result<Proof, LabError> {
-    Ok(match &seen.deployment.data_plane {
+    let proof = match &seen.deployment.data_plane {
         DataPlane::Bare => agent::claims::prove_none(seen, topology),
         DataPlane::Agent(agent) => {
             let jar = agent::jvms::resolved(agent::jar(agent, artifacts)?);
@@ -128,5 +129,6 @@ pub(crate) fn prove(
         }
         DataPlane::Ambient(ambient) => ambient::claims::prove(seen, topology, ambient, outsider),
         DataPlane::Sidecar { .. } => sidecar::proof::prove(seen, topology, outsider),
-    })
+    };
+    Ok(Proof { calls: calls_seen(seen), ..proof })
 }

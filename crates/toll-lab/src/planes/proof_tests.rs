@@ -225,6 +225,47 @@ fn a_request_that_the_sidecar_sent_again_may_be_counted_twice() {
     assert_eq!(seen.failed(), [""; 0]);
 }
 
+/// A client that may keep answers: the proxies count a call for every other request.
+fn half_of_the_calls() -> Sidecars {
+    let mut seen = Sidecars::strict().call_after(|call| call.requests -= REQUESTS / 2);
+    let (server, half) = ("server", REQUESTS / 2);
+    seen.deployment.services[0].observed_calls = vec![server.into()];
+    seen.after(server, |c| c.inbound_mtls -= half).reported(server, |report| {
+        (report.requests, report.certified) = (report.requests - half, report.certified - half);
+    })
+}
+
+#[test]
+fn calls_whose_number_nobody_knows_before_are_as_the_caller_made_them() {
+    let seen = half_of_the_calls();
+    assert_eq!(seen.failed(), [""; 0]);
+    let exact = Sidecars { deployment: in_mesh(chain()), ..half_of_the_calls() };
+    assert!(!exact.proof().holds());
+}
+
+#[test]
+fn observed_calls_that_did_not_come_through_both_sidecars_fail() {
+    let seen = half_of_the_calls().after("server", |c| c.inbound_mtls -= 1);
+    assert_eq!(
+        seen.failed(),
+        [
+            "every request crossed the sidecars on its way",
+            "server sidecar, inbound: every request came over mTLS"
+        ]
+    );
+    let seen = half_of_the_calls().reported("server", |report| report.requests += 1);
+    assert!(!seen.proof().holds());
+}
+
+#[test]
+fn a_call_that_is_never_made_fails() {
+    let mut seen = half_of_the_calls();
+    seen.after.counters = seen.before.counters.clone();
+    let failed = seen.failed();
+    let outbound = "client sidecar, outbound: every call to server was counted";
+    assert!(failed.iter().any(|claim| claim == outbound), "{failed:?}");
+}
+
 #[test]
 fn requests_before_the_window_do_not_count() {
     let mut seen = Sidecars::strict();

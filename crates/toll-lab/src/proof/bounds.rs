@@ -11,6 +11,9 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
+    /// Nobody knows how many.
+    pub(crate) const ANY: Self = Self { least: 0, most: u64::MAX };
+
     pub(crate) fn exactly(count: u64) -> Self {
         Self { least: count, most: count }
     }
@@ -20,7 +23,10 @@ impl Add for Bounds {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self { least: self.least + other.least, most: self.most + other.most }
+        Self {
+            least: self.least.saturating_add(other.least),
+            most: self.most.saturating_add(other.most),
+        }
     }
 }
 
@@ -28,7 +34,7 @@ impl Mul<u64> for Bounds {
     type Output = Self;
 
     fn mul(self, factor: u64) -> Self {
-        Self { least: self.least * factor, most: self.most * factor }
+        Self { least: self.least.saturating_mul(factor), most: self.most.saturating_mul(factor) }
     }
 }
 

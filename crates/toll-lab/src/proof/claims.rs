@@ -14,6 +14,7 @@ pub(crate) fn count_claim(claim: String, bounds: Bounds, seen: Option<u64>) -> C
         claim,
         expected: match most - least {
             0 => least.to_string(),
+            _ if most == u64::MAX => format!("at least {least}"),
             again => format!("{least}, and at most {again} sent again"),
         },
         seen: seen.map_or("no counters".to_owned(), |n| n.to_string()),

@@ -63,16 +63,16 @@ pub(crate) fn can_be_asked(seen: &Window<'_>, service: &str) -> bool {
 fn got_claim(seen: &Window<'_>, expected: &Expected<'_>, service: &Service) -> Claim {
     let name = &service.name;
     let claim = format!("{name}: the application got exactly the requests that were sent");
-    count_claim(claim, expected.arrivals(name), growth(seen, service, |report| report.requests))
+    count_claim(claim, expected.arrivals(name), seen.reported(service, |report| report.requests))
 }
 
 /// Only who came over mTLS has a certificate, whereas a gateway's headers are on requests in every variant.
 fn mark_claim(seen: &Window<'_>, service: &Service, mark: Mark) -> Claim {
     let name = &service.name;
     let from_load = *name == seen.deployment.entry;
-    let marked = growth(seen, service, |report| report.marked);
-    let certified = growth(seen, service, |report| report.certified);
-    let all = Bounds::exactly(growth(seen, service, |report| report.requests).unwrap_or(0));
+    let marked = seen.reported(service, |report| report.marked);
+    let certified = seen.reported(service, |report| report.certified);
+    let all = Bounds::exactly(seen.reported(service, |report| report.requests).unwrap_or(0));
     let none = Bounds::exactly(0);
     let (what, bounds, count) = match mark {
         Mark::Sidecar if from_load => ("every request bore the mark of a sidecar", all, marked),
@@ -90,7 +90,7 @@ fn mark_claim(seen: &Window<'_>, service: &Service, mark: Mark) -> Claim {
 pub(crate) fn marked(seen: &Window<'_>, service: &str) -> Option<u64> {
     let pick: fn(&PathReport) -> u64 =
         if seen.bears_gateway_headers(service) { |r| r.certified } else { |r| r.marked };
-    growth(seen, seen.deployment.service(service)?, pick)
+    seen.reported(seen.deployment.service(service)?, pick)
 }
 
 fn each_pod_claim(seen: &Window<'_>, expected: &Expected<'_>, service: &Service) -> Option<Claim> {
@@ -119,7 +119,7 @@ fn shares(seen: &Window<'_>, service: &Service, pods: &[String]) -> Option<Vec<O
     if service.program.counts_answers() {
         return Some(pods.map(|pod| seen.answered(pod)).collect());
     }
-    let own = |pod: &String| pod_growth(seen, service, pod, |report| report.requests);
+    let own = |pod: &String| seen.reported_by(service, pod, |report| report.requests);
     can_be_asked(seen, &service.name).then(|| pods.map(own).collect())
 }
 
@@ -134,23 +134,4 @@ fn answered_claims(seen: &Window<'_>, expected: &Expected<'_>) -> Vec<Claim> {
     };
     let counting = seen.deployment.services.iter().filter(|s| s.program.counts_answers());
     counting.map(claim).collect()
-}
-
-/// By how much a service's own count rose, its pods added up; none without two reports or after a restart.
-fn growth(seen: &Window<'_>, service: &Service, pick: fn(&PathReport) -> u64) -> Option<u64> {
-    let pods = seen.pods_of(&service.name);
-    pods.iter().map(|pod| pod_growth(seen, service, pod, pick)).sum()
-}
-
-fn pod_growth(
-    seen: &Window<'_>,
-    service: &Service,
-    pod: &str,
-    pick: fn(&PathReport) -> u64,
-) -> Option<u64> {
-    let [before, after] = [seen.before, seen.after].map(|snapshot| match service.replicas {
-        0 | 1 => snapshot.walk.report.as_ref().and_then(|report| report.find(&service.name)),
-        _ => snapshot.replicas.get(pod),
-    });
-    pick(after?).checked_sub(pick(before?))
 }

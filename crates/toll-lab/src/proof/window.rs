@@ -2,8 +2,8 @@
 
 use crate::Role;
 use crate::claim::Traffic;
-use crate::deployment::{Deployment, Reports};
-use crate::evidence::{Fingerprints, PathSnapshot, ProxyCounters, SpanWindow};
+use crate::deployment::{Deployment, Reports, Service};
+use crate::evidence::{Fingerprints, PathReport, PathSnapshot, ProxyCounters, SpanWindow};
 
 /// What was seen of a deployment around the requests of a load.
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +79,26 @@ impl Window<'_> {
     /// The same for the proxies in these pods.
     pub(crate) fn total_in(&self, pods: &[String], pick: impl Fn(&ProxyCounters) -> u64) -> u64 {
         pods.iter().filter_map(|pod| self.after.counters.get(pod)).map(pick).sum()
+    }
+
+    /// By how much a service's own count rose, its pods added up; none without two reports or after a restart.
+    pub(crate) fn reported(&self, service: &Service, pick: fn(&PathReport) -> u64) -> Option<u64> {
+        let pods = self.pods_of(&service.name);
+        pods.iter().map(|pod| self.reported_by(service, pod, pick)).sum()
+    }
+
+    /// The same for one pod.
+    pub(crate) fn reported_by(
+        &self,
+        service: &Service,
+        pod: &str,
+        pick: fn(&PathReport) -> u64,
+    ) -> Option<u64> {
+        let [before, after] = [self.before, self.after].map(|snapshot| match service.replicas {
+            0 | 1 => snapshot.walk.report.as_ref().and_then(|report| report.find(&service.name)),
+            _ => snapshot.replicas.get(pod),
+        });
+        pick(after?).checked_sub(pick(before?))
     }
 
     pub(crate) fn pods_of(&self, service: &str) -> Vec<String> {

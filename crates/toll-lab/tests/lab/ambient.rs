@@ -36,6 +36,7 @@ fn replicated(replicas: usize) -> Deployment {
     let page = Program::Nginx(Nginx { bytes: 615 });
     Deployment {
         nodes: 1,
+        envoy: Box::default(),
         name: "bare".into(),
         entry: "ingress".into(),
         services: vec![

@@ -32,6 +32,7 @@ fn behind_tls(ports: [u16; 2], replicas: usize) -> Deployment {
     let page = Program::Nginx(Nginx { bytes: BYTES });
     Deployment {
         nodes: 1,
+        envoy: Box::default(),
         name: "bare".into(),
         entry: "ingress".into(),
         services: vec![

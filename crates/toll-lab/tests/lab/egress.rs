@@ -89,6 +89,7 @@ fn airline(server: DatabaseServer, data_plane: DataPlane) -> Deployment {
     let of_bookings = ["customers", "flights", "airline-db"];
     Deployment {
         nodes: 1,
+        envoy: Box::default(),
         name: "airline".into(),
         entry: "web".into(),
         services: vec![

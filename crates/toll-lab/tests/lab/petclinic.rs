@@ -74,6 +74,7 @@ fn petclinic(ports: [u16; 5]) -> Deployment {
     };
     Deployment {
         nodes: 1,
+        envoy: Box::default(),
         name: "baseline".into(),
         entry: "gateway".into(),
         services: vec![
@@ -101,6 +102,7 @@ fn service(name: &str, port: u16, calls: &[&str], program: Program) -> Service {
         port,
         program,
         calls,
+        observed_calls: vec![],
         metrics: None,
     }
 }

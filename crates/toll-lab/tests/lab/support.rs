@@ -161,6 +161,7 @@ pub fn chain(ports: [u16; 2], work: Duration) -> Deployment {
     let [client, server] = ports;
     Deployment {
         nodes: 1,
+        envoy: Box::default(),
         name: "original".into(),
         entry: "client".into(),
         services: vec![
@@ -186,6 +187,7 @@ pub fn customer(ports: [u16; 5]) -> Deployment {
     let database = Program::Postgres(Postgres { seed: SEED.into(), written: Some(WRITTEN.into()) });
     Deployment {
         nodes: 1,
+        envoy: Box::default(),
         name: "original".into(),
         entry: "ingress".into(),
         services: vec![
@@ -211,6 +213,7 @@ pub fn script(port: u16, script: &str) -> Deployment {
     let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
     Deployment {
         nodes: 1,
+        envoy: Box::default(),
         name: "script".into(),
         entry: "only".into(),
         services: vec![service(
@@ -242,6 +245,7 @@ pub fn service(name: &str, port: u16, calls: &[&str], program: Program) -> Servi
         port,
         program,
         calls,
+        observed_calls: vec![],
         metrics: None,
     }
 }

@@ -44,6 +44,7 @@ fn petclinic(data_plane: DataPlane) -> Deployment {
         |part| Program::Petclinic(Petclinic { part, heap_mib: 256, compilers: Compilers::Both });
     Deployment {
         nodes: 1,
+        envoy: Box::default(),
         name: "petclinic".to_owned(),
         entry: "gateway".to_owned(),
         services: vec![

@@ -219,16 +219,17 @@ fn errors_say_which_and_how_many() {
     let failed = PhaseReport {
         errors: BTreeMap::from([(ErrorKind::Reset, 3)]),
         statuses: BTreeMap::from([(200, 9_990), (302, 3), (404, 2), (503, 5)]),
+        unexpected: BTreeMap::from([(404, 2), (503, 5)]),
         ..sound()
     };
     let check = errors(&failed);
     assert!(!check.holds);
-    assert_eq!(check.seen, "3 x reset, 2 x status 404, 5 x status 503");
+    assert_eq!(check.seen, "3 x reset, 2 x status 404, 5 x status 503 of 10000 requests");
 }
 
 #[test]
 fn a_grpc_call_that_failed_is_an_error() {
     let grpc_statuses = BTreeMap::from([(0, 90), (13, 10)]);
-    let check = errors(&PhaseReport { grpc_statuses, ..PhaseReport::default() });
-    assert_eq!((check.holds, check.seen.as_str()), (false, "10 x grpc-status 13"));
+    let check = errors(&PhaseReport { grpc_statuses, sent: 100, ..PhaseReport::default() });
+    assert_eq!((check.holds, check.seen.as_str()), (false, "10 x grpc-status 13 of 100 requests"));
 }

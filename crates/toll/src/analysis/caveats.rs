@@ -49,6 +49,7 @@ pub fn caveats(run: &RunRecord, seen: &Seen<'_>) -> Vec<Caveat> {
         found([missing_rounds(run), stand_in(run), invalid_arms(run), invalid_slices(run)]),
         texts(CaveatKind::Comparison, &run.plan.warnings),
         found([unequal_rates(loads), not_carried(run, counted)]),
+        found([other_calls(run)]),
         near_limit(loads, &run.plan.baseline),
         span_costs.iter().filter_map(uneven_rates).collect(),
         texts(CaveatKind::Machine, &run.host.changes),
@@ -300,6 +301,13 @@ fn rounded_up(loads: &[LoadFindings]) -> Option<Caveat> {
         counted_millicores: top.counted_millicores.value,
         shown_millicores: top.shown_millicores.value,
     })
+}
+
+/// Calls that a variant does not make as often as the baseline: then more differs than the data plane.
+fn other_calls(run: &RunRecord) -> Option<Caveat> {
+    let calls: Vec<CallRate> =
+        super::calls::calls(run).into_iter().filter(CallRate::differs).collect();
+    (!calls.is_empty()).then_some(Caveat::OtherCalls { calls })
 }
 
 /// Loads at an equal rate that was not equal.

@@ -12,3 +12,12 @@ pub fn single(value: f64) -> Estimate {
 pub fn estimate(e: toll_stats::Estimate) -> Estimate {
     Estimate { value: e.value, low: e.low, high: e.high, level: e.level.share(), rounds: e.samples }
 }
+
+/// The mean of figures that each are of a round; none without one.
+pub fn over_rounds(figures: Vec<f64>) -> Option<Estimate> {
+    match figures.as_slice() {
+        [] => None,
+        [only] => Some(single(*only)),
+        several => toll_stats::mean(several, LEVEL).ok().map(estimate),
+    }
+}

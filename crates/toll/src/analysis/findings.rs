@@ -1,18 +1,22 @@
 //! What a run found: the numbers that every report shows. Plain data, nothing rounded, stable order.
 
 mod caveat;
+mod named;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use super::owners::{Owner, Pods, Role};
-pub use crate::plan::{Cell, Derived, Metric, PlannedRate, PlannedUsers, Release, SliceLength};
+pub use crate::plan::{
+    Cell, Derived, Metric, PlannedRate, PlannedUsers, Release, SliceLength, Traffic,
+};
 pub use crate::store::Invalid;
 pub use caveat::*;
 pub use toll_lab::artifacts::Artifact;
 pub use toll_lab::{Claim, LeftOut, Topic};
 
 /// Everything a report needs; `report.json` is this.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Findings {
     /// Version of this format.
     pub version: u32,
@@ -35,6 +39,9 @@ pub struct Findings {
     pub extent: Extent,
     /// One per load of the study; equal-rate views first. Those of a curve are not among them.
     pub loads: Vec<LoadFindings>,
+    /// Where the application is going to run, when the study says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Traffic>,
     /// What each variant carries flat out, when a rate refers to it.
     pub capacities: Vec<Capacity>,
     /// Latency and CPU per request against the rate, when the run has a curve.
@@ -66,6 +73,12 @@ pub struct Findings {
     /// Service time against the rate, one per size of the application that had loads of several rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service_times: Vec<ServiceTimes>,
+    /// Failed requests under loads that tolerate some, one per such load and variant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailureShare>,
+    /// Calls of the user's programs whose number is observed, one per call and variant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallRate>,
     /// Whatever weakens the result, most important first.
     pub caveats: Vec<Caveat>,
     /// What ran, round by round and arm by arm.
@@ -75,7 +88,7 @@ pub struct Findings {
 }
 
 /// How much was measured, and how long that took.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Extent {
     /// Rounds that were measured.
     pub rounds: usize,
@@ -84,10 +97,25 @@ pub struct Extent {
     /// From the first bring-up to the last take-down of the rounds measured, seconds.
     pub wall_s: f64,
     /// Slices that count, and all of them.
+    #[serde(
+        serialize_with = "named::one::<named::OfAll, _, _>",
+        deserialize_with = "named::read_one::<named::OfAll, _, _>"
+    )]
+    #[schemars(with = "named::OfAll")]
     pub slices: (usize, usize),
     /// Cycles that were excused for a disturbance of the machine, and all of them.
+    #[serde(
+        serialize_with = "named::one::<named::OfAll, _, _>",
+        deserialize_with = "named::read_one::<named::OfAll, _, _>"
+    )]
+    #[schemars(with = "named::OfAll")]
     pub excused: (usize, usize),
     /// Arms of rounds whose path was proven, and all of them.
+    #[serde(
+        serialize_with = "named::one::<named::OfAll, _, _>",
+        deserialize_with = "named::read_one::<named::OfAll, _, _>"
+    )]
+    #[schemars(with = "named::OfAll")]
     pub proven: (usize, usize),
     /// The largest share of all cores' time that the hypervisor took in a round, 0..1.
     pub steal: f64,
@@ -95,8 +123,46 @@ pub struct Extent {
     pub began: String,
 }
 
+/// How often a program of the user's calls another service.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallRate {
+    pub variant: String,
+    pub caller: String,
+    pub callee: String,
+    /// Calls for each request of the load; absent where neither a proxy nor the callee counts them.
+    pub per_request: Option<Estimate>,
+    /// The variant's less the baseline's, within rounds; absent for the baseline, and where either is not counted.
+    pub difference: Option<Estimate>,
+}
+
+impl CallRate {
+    /// Whether it is not made as often as in the baseline.
+    pub fn differs(&self) -> bool {
+        self.difference
+            .is_some_and(|d| d.rounds > 1 && (d.low > LEAST_CALLS || d.high < -LEAST_CALLS))
+    }
+}
+
+/// Calls for each request below which a difference is none: a thousandth.
+const LEAST_CALLS: f64 = 1e-3;
+
+/// Failed requests of a variant under a load that tolerates some.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FailureShare {
+    pub load: String,
+    pub variant: String,
+    /// Requests of all slices that count.
+    pub sent: u64,
+    /// Those of them that failed, or were answered otherwise than expected.
+    pub failed: u64,
+    /// Mean of the rounds' shares, 0..1.
+    pub share: Estimate,
+    /// The variant's share less the baseline's, within rounds, 0..1; absent for the baseline.
+    pub difference: Option<Estimate>,
+}
+
 /// What a variant carries flat out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Capacity {
     pub variant: String,
     /// Completed requests per second of a closed loop, over the slices at the end of settling in the first round.
@@ -104,14 +170,14 @@ pub struct Capacity {
 }
 
 /// Latency and CPU per request against the rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Curve {
     /// One per variant, in the order of the study.
     pub lines: Vec<CurveLine>,
 }
 
 /// One variant of a [`Curve`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurveLine {
     pub variant: String,
     /// By rate, the lowest first.
@@ -122,7 +188,7 @@ pub struct CurveLine {
 }
 
 /// One rate of a [`CurveLine`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePointAtRate {
     /// Arrivals per second.
     pub rate_per_s: f64,
@@ -139,7 +205,7 @@ pub struct CurvePointAtRate {
 }
 
 /// A closed loop over its number of connections.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Staircase {
     /// The load as the study names it.
     pub load: String,
@@ -160,7 +226,7 @@ pub struct Staircase {
 }
 
 /// One variant on a staircase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StaircaseLine {
     pub variant: String,
     /// In order of the connections; a step without a slice that counts is left out.
@@ -168,7 +234,7 @@ pub struct StaircaseLine {
 }
 
 /// One variant at one number of connections; means over rounds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StaircaseStep {
     /// The load's name: `clients-20`.
     pub load: String,
@@ -183,7 +249,7 @@ pub struct StaircaseStep {
 }
 
 /// Two variants over a whole staircase, within rounds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StaircaseDifference {
     pub variant: String,
     /// What it is held against.
@@ -200,7 +266,7 @@ pub struct StaircaseDifference {
 }
 
 /// A variant of the study.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariantFacts {
     /// As in the study file.
     pub name: String,
@@ -214,7 +280,7 @@ pub struct VariantFacts {
 }
 
 /// The views that never share a table (METHOD.md rule 1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum View {
     /// All variants at the same arrival rate: the primary comparison.
@@ -226,7 +292,7 @@ pub enum View {
 }
 
 /// All that one load showed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadFindings {
     /// As in the study file.
     pub name: String,
@@ -234,6 +300,11 @@ pub struct LoadFindings {
     pub view: View,
     /// Where it lies in the study's sweep, if it is one of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        serialize_with = "named::maybe::<named::CellOfSweep, _, _>",
+        deserialize_with = "named::read_maybe::<named::CellOfSweep, _, _>"
+    )]
+    #[schemars(with = "Option<named::CellOfSweep>")]
     pub cell: Option<Cell>,
     pub release: Release,
     /// Arrivals per second, once the capacity that they refer to is known; absent without an arrival schedule.
@@ -276,7 +347,7 @@ pub struct LoadFindings {
 }
 
 /// A figure over rounds with its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// The figure, mostly a mean over rounds, in the metric's unit (or a plain ratio).
     pub value: f64,
@@ -291,7 +362,7 @@ pub struct Estimate {
 }
 
 /// What one variant showed under one load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariantLoad {
     pub variant: String,
     /// Rounds behind these numbers.
@@ -299,6 +370,11 @@ pub struct VariantLoad {
     /// Slices behind them.
     pub slices: usize,
     /// Each metric over rounds: percentiles of their merged histogram, else their mean.
+    #[serde(
+        serialize_with = "named::list::<named::MetricFigure, _, _>",
+        deserialize_with = "named::read_list::<named::MetricFigure, _, _>"
+    )]
+    #[schemars(with = "Vec<named::MetricFigure>")]
     pub metrics: Vec<(Metric, Estimate)>,
     /// Latency by quantile, from p1 to as far as the samples carry: merged histogram, and the lowest and highest round.
     pub latency_curve: Vec<CurvePoint>,
@@ -325,7 +401,7 @@ pub struct VariantLoad {
 }
 
 /// One point of a latency curve.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePoint {
     /// 0..1.
     pub quantile: f64,
@@ -338,7 +414,7 @@ pub struct CurvePoint {
 }
 
 /// What one owner costs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComponentCost {
     pub owner: Owner,
     /// Mean over rounds: microseconds per request, or thousandths of a core.
@@ -346,15 +422,20 @@ pub struct ComponentCost {
 }
 
 /// Memory of one owner over a round.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemorySeries {
     pub owner: Owner,
     /// Seconds since the measured phase began (negative: before it), bytes.
+    #[serde(
+        serialize_with = "named::list::<named::MemoryPoint, _, _>",
+        deserialize_with = "named::read_list::<named::MemoryPoint, _, _>"
+    )]
+    #[schemars(with = "Vec<named::MemoryPoint>")]
     pub points: Vec<(f64, f64)>,
 }
 
 /// A load as hey sums it up; times in seconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeySummary {
     /// Length of the measured phases together.
     pub total_s: f64,
@@ -371,19 +452,39 @@ pub struct HeySummary {
     /// Bytes of an answer's body, rounded down.
     pub bytes_per_request: u64,
     /// Eleven upper marks, and how many answers lie above the mark before and not above this one.
+    #[serde(
+        serialize_with = "named::list::<named::Bar, _, _>",
+        deserialize_with = "named::read_list::<named::Bar, _, _>"
+    )]
+    #[schemars(with = "Vec<named::Bar>")]
     pub histogram: Vec<(f64, u64)>,
     /// Percent, and the latency that so many do not exceed.
+    #[serde(
+        serialize_with = "named::list::<named::Percentile, _, _>",
+        deserialize_with = "named::read_list::<named::Percentile, _, _>"
+    )]
+    #[schemars(with = "Vec<named::Percentile>")]
     pub percentiles: Vec<(u8, f64)>,
     /// `DNS+dialup`, `DNS-lookup`, `req write`, `resp wait`, `resp read`.
     pub details: Vec<Step>,
     /// Complete answers by status code.
+    #[serde(
+        serialize_with = "named::list::<named::StatusCount, _, _>",
+        deserialize_with = "named::read_list::<named::StatusCount, _, _>"
+    )]
+    #[schemars(with = "Vec<named::StatusCount>")]
     pub statuses: Vec<(u16, u64)>,
     /// Failures by kind.
+    #[serde(
+        serialize_with = "named::list::<named::ErrorCount, _, _>",
+        deserialize_with = "named::read_list::<named::ErrorCount, _, _>"
+    )]
+    #[schemars(with = "Vec<named::ErrorCount>")]
     pub errors: Vec<(String, u64)>,
 }
 
 /// One step of a request in [`HeySummary`], seconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// As hey calls it.
     pub name: String,
@@ -396,7 +497,7 @@ pub struct Step {
 }
 
 /// A load as k6 sums it up at its end; durations in microseconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct K6Summary {
     /// Sorted by name, as k6 does: `http_req_blocked`, `http_req_connecting`, `http_req_duration`, ...; the
     /// durations of answers without a failure are `http_req_duration{expected_response:true}`.
@@ -428,7 +529,7 @@ pub struct K6Summary {
 }
 
 /// One row of [`K6Summary`], microseconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct K6Trend {
     /// As k6 calls it.
     pub name: String,
@@ -447,7 +548,7 @@ pub struct K6Trend {
 }
 
 /// A load as vegeta sums it up; times in microseconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VegetaSummary {
     /// Requests that came to an end.
     pub requests: u64,
@@ -458,21 +559,41 @@ pub struct VegetaSummary {
     /// Length of the measured phases together, seconds.
     pub attack_s: f64,
     /// Latency: min, mean, 50th, 90th, 95th, 99th percentile, max.
+    #[serde(
+        serialize_with = "named::one::<named::Latencies, _, _>",
+        deserialize_with = "named::read_one::<named::Latencies, _, _>"
+    )]
+    #[schemars(with = "named::Latencies")]
     pub latencies_us: [f64; 7],
     /// Bytes of all answers' bodies, and of one.
+    #[serde(
+        serialize_with = "named::one::<named::Bytes, _, _>",
+        deserialize_with = "named::read_one::<named::Bytes, _, _>"
+    )]
+    #[schemars(with = "named::Bytes")]
     pub bytes_in: (u64, f64),
     /// Bytes of all requests' bodies, and of one.
+    #[serde(
+        serialize_with = "named::one::<named::Bytes, _, _>",
+        deserialize_with = "named::read_one::<named::Bytes, _, _>"
+    )]
+    #[schemars(with = "named::Bytes")]
     pub bytes_out: (u64, f64),
     /// Share of requests that were answered with a status of success, 0..1.
     pub success: f64,
     /// Answers by status code; 0 for requests that failed.
+    #[serde(
+        serialize_with = "named::list::<named::StatusCount, _, _>",
+        deserialize_with = "named::read_list::<named::StatusCount, _, _>"
+    )]
+    #[schemars(with = "Vec<named::StatusCount>")]
     pub statuses: Vec<(u16, u64)>,
     /// What went wrong, a line each.
     pub errors: Vec<String>,
 }
 
 /// CPU and memory of a group of pods, or of all, over exactly the measured window.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceRow {
     /// Whose.
     pub group: ResourceGroup,
@@ -481,7 +602,9 @@ pub struct ResourceRow {
 }
 
 /// The groups by which a platform pays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceGroup {
     /// Gateways through which traffic comes in.
@@ -501,7 +624,7 @@ pub enum ResourceGroup {
 }
 
 /// What a group used in one variant; absent where a reading is missing, or where the variant has no such group.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceUse {
     pub variant: String,
     /// CPU, thousandths of a core.
@@ -511,7 +634,7 @@ pub struct ResourceUse {
 }
 
 /// Lowest and highest reading of all slices that count, and the mean.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// The lowest reading.
     pub min: f64,
@@ -522,7 +645,7 @@ pub struct Spread {
 }
 
 /// What `kubectl top pods` would show for all pods of a variant: each rounded up to whole millicores, every 15 s.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TopTotal {
     pub variant: String,
     /// Pods that are added up.
@@ -534,7 +657,9 @@ pub struct TopTotal {
 }
 
 /// A quantity that grows with the application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ScaledQuantity {
     /// Memory of all groups, MiB.
@@ -555,7 +680,7 @@ impl ScaledQuantity {
 }
 
 /// One quantity of one variant as a function of pods and rate: fixed + per_pod x pods + per_request x rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scaling {
     pub variant: String,
     /// What is fitted.
@@ -575,7 +700,7 @@ pub struct Scaling {
 }
 
 /// One cell of a [`Scaling`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScalingPoint {
     pub load: String,
     /// Pods of the service.
@@ -588,11 +713,16 @@ pub struct ScalingPoint {
     pub fitted: f64,
     /// Ends of the interval of the line here (not of a further round); absent where the fit leaves none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        serialize_with = "named::maybe::<named::Band, _, _>",
+        deserialize_with = "named::read_maybe::<named::Band, _, _>"
+    )]
+    #[schemars(with = "Option<named::Band>")]
     pub band: Option<(f64, f64)>,
 }
 
 /// A cell that was left out of a fit, and what the fit says of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldOut {
     pub load: String,
     /// Sizes that the fit was made from.
@@ -606,7 +736,7 @@ pub struct HeldOut {
 }
 
 /// The number of pods at which two variants cost the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Crossing {
     /// What costs the same.
     pub quantity: ScaledQuantity,
@@ -619,25 +749,41 @@ pub struct Crossing {
     /// Pods; below zero or beyond the measured sizes the one is cheaper at any size that was measured.
     pub pods: Estimate,
     /// The smallest and the largest size that was measured.
+    #[serde(
+        serialize_with = "named::one::<named::Sizes, _, _>",
+        deserialize_with = "named::read_one::<named::Sizes, _, _>"
+    )]
+    #[schemars(with = "named::Sizes")]
     pub measured: (usize, usize),
     /// Sizes whose own rounds at this rate do not tell the two apart, whatever the lines say.
     pub alike: Vec<usize>,
 }
 
 /// Median service time by rate, on an application of one size.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceTimes {
     /// The service and its replicas, when those are swept.
+    #[serde(
+        default,
+        serialize_with = "named::maybe::<named::Replicas, _, _>",
+        deserialize_with = "named::read_maybe::<named::Replicas, _, _>"
+    )]
+    #[schemars(with = "Option<named::Replicas>")]
     pub replicas: Option<(String, usize)>,
     /// One a variant, the baseline first.
     pub variants: Vec<ServiceTimeCurve>,
 }
 
 /// Median service time of one variant by rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceTimeCurve {
     pub variant: String,
     /// Load, requests per second, median service time in microseconds; by rate.
+    #[serde(
+        serialize_with = "named::list::<named::ServiceTimeAt, _, _>",
+        deserialize_with = "named::read_list::<named::ServiceTimeAt, _, _>"
+    )]
+    #[schemars(with = "Vec<named::ServiceTimeAt>")]
     pub points: Vec<(String, f64, Estimate)>,
     /// Service time at the highest rate minus that at the lowest, within rounds, microseconds: below zero where
     /// requests at the low rate had to wake something up.
@@ -647,7 +793,7 @@ pub struct ServiceTimeCurve {
 }
 
 /// What the JVM of one pod reported in the measured window.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JvmRow {
     /// Name of the pod.
     pub pod: String,
@@ -656,7 +802,7 @@ pub struct JvmRow {
 }
 
 /// One JVM in one variant; means over rounds, absent when it did not tell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JvmUse {
     pub variant: String,
     /// CPU time of the process by the time of all cores, 0..1, from the JVM's own counter.
@@ -676,7 +822,7 @@ pub struct JvmUse {
 }
 
 /// How far a variant is from the highest rate that it carries.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Regime {
     pub variant: String,
     /// Completed requests per second of the measured phase, mean over rounds.
@@ -690,7 +836,7 @@ pub struct Regime {
 }
 
 /// What tracing costs by the number of spans: a line through the effects of the loads that differ in spans.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpanCosts {
     /// The variant, held against the baseline.
     pub variant: String,
@@ -716,7 +862,7 @@ impl SpanCosts {
 }
 
 /// The effect on CPU per request under one load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpanPoint {
     pub load: String,
     /// Spans that a request leaves.
@@ -728,7 +874,7 @@ pub struct SpanPoint {
 }
 
 /// Whether the heap of one JVM grew over the run: by what is left after collections.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeapTrend {
     pub variant: String,
     pub pod: String,
@@ -743,11 +889,16 @@ pub struct HeapTrend {
     /// Whether it shrinks, and not by chance.
     pub falls: bool,
     /// Minutes under load, MiB after a collection of the old generation.
+    #[serde(
+        serialize_with = "named::list::<named::HeapPoint, _, _>",
+        deserialize_with = "named::read_list::<named::HeapPoint, _, _>"
+    )]
+    #[schemars(with = "Vec<named::HeapPoint>")]
     pub series: Vec<(f64, f64)>,
 }
 
 /// What the sidecars of a variant cost, and how often a request crosses them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraversalCosts {
     /// One a sidecar, in the order of the deployment.
     pub sidecars: Vec<SidecarCost>,
@@ -756,7 +907,7 @@ pub struct TraversalCosts {
 }
 
 /// What one sidecar costs; means over rounds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SidecarCost {
     /// Beside which it runs; absent for all sidecars together.
     pub pods: Option<Pods>,
@@ -769,7 +920,7 @@ pub struct SidecarCost {
 }
 
 /// What a variant changed in CPU per request, by who pays for it; microseconds, within rounds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Attribution {
     /// The variant, held against the baseline.
     pub variant: String,
@@ -784,7 +935,7 @@ pub struct Attribution {
 }
 
 /// Who pays for a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Payer {
     Owner(Owner),
@@ -807,7 +958,7 @@ impl Payer {
 }
 
 /// One line of an [`Attribution`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AttributedCost {
     pub payer: Payer,
     /// Mean of the baseline in the rounds that both have; absent when it has no such component.
@@ -821,7 +972,7 @@ pub struct AttributedCost {
 }
 
 /// CPU and memory of one pod, or of several together, as `kubectl top pods` counts: the sidecar's in its pod.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PodRow {
     /// Whose pod, with what runs beside it; absent for the total of all pods but the ingress gateways.
     pub owner: Option<Owner>,
@@ -832,7 +983,7 @@ pub struct PodRow {
 }
 
 /// What a pod used in one variant; means over rounds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PodUse {
     pub variant: String,
     /// CPU in the measured window, by counters at its ends, thousandths of a core.
@@ -842,7 +993,7 @@ pub struct PodUse {
 }
 
 /// A mean over rounds, and how it changed against the baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     pub mean: Estimate,
     /// variant - baseline, within rounds; absent for the baseline.
@@ -852,7 +1003,7 @@ pub struct Measured {
 }
 
 /// What a variant changed, within rounds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Effect {
     /// The variant held against the baseline.
     pub variant: String,
@@ -884,7 +1035,7 @@ pub struct Effect {
 }
 
 /// Where the spread of an effect comes from; standard deviations of the log ratio.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scatter {
     /// From one start to the next.
     pub between_rounds: f64,
@@ -897,7 +1048,7 @@ pub struct Scatter {
 }
 
 /// What may be said of a headline metric (METHOD.md rule 4).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The variant has more.
@@ -917,7 +1068,7 @@ pub enum Verdict {
 }
 
 /// A published figure beside the measured one. Ratios are compared, not absolute values.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReferenceRow {
     pub variant: String,
     /// What was published: `throughput_per_s`, `latency_ms.mean`, `cpu_millicores.POD`, `memory_mib.POD`.
@@ -933,7 +1084,7 @@ pub struct ReferenceRow {
 }
 
 /// A figure derived from published ones: as printed, as it follows from them, and measured here.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecomputedRow {
     /// The variant; held against the baseline when the figure is a change.
     pub variant: String,
@@ -956,7 +1107,7 @@ pub struct RecomputedRow {
 }
 
 /// The discarded runs on fresh services of one variant: they bring them to their steady state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Settled {
     /// The variant; the A/A partner of the baseline is the baseline.
     pub variant: String,
@@ -965,13 +1116,24 @@ pub struct Settled {
     /// How long they took, seconds; mean over the runs.
     pub length_s: Estimate,
     /// Completed requests per second in the first and in the last slice; means over the runs.
+    #[serde(
+        serialize_with = "named::one::<named::FirstAndLast, _, _>",
+        deserialize_with = "named::read_one::<named::FirstAndLast, _, _>"
+    )]
+    #[schemars(with = "named::FirstAndLast")]
     pub throughput_per_s: (Estimate, Estimate),
     /// CPU per request in the first and in the last slice, microseconds; means over the runs.
+    #[serde(
+        default,
+        serialize_with = "named::maybe::<named::FirstAndLast, _, _>",
+        deserialize_with = "named::read_maybe::<named::FirstAndLast, _, _>"
+    )]
+    #[schemars(with = "Option<named::FirstAndLast>")]
     pub cpu_per_request_us: Option<(Estimate, Estimate)>,
 }
 
 /// One discarded run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SettledRun {
     pub round: usize,
     /// Whether throughput and CPU per request were stable at its end.
@@ -981,7 +1143,7 @@ pub struct SettledRun {
 }
 
 /// One slice of a discarded run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SettledSlice {
     /// Its end, seconds since the discarded run began.
     pub at_s: f64,
@@ -992,7 +1154,7 @@ pub struct SettledSlice {
 }
 
 /// Proof of path, summed up over the arms of a variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofSummary {
     pub variant: String,
     /// Rounds in which one of its arms was brought up; the baseline has two arms in each.
@@ -1007,7 +1169,7 @@ pub struct ProofSummary {
 }
 
 /// Where published figures come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Publication {
     /// As the study names it.
     pub source: String,
@@ -1016,20 +1178,33 @@ pub struct Publication {
 }
 
 /// What the machine or the run was.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
     /// What the machine and the lab said of themselves, as label and value.
-    Labelled(String, String),
+    Labelled {
+        label: String,
+        value: String,
+    },
     /// A program or a jar that toll drives, with its version and where it is from.
-    Artifact(Artifact, String),
+    Artifact {
+        artifact: Artifact,
+        version: String,
+    },
     /// What serves the airline's database.
     Database(DatabaseServer),
     Profile(String),
     /// What the built-in services are written in.
     Runtime(String),
     /// What each built-in service burns for a request, nanoseconds.
-    WorkNs(Vec<(String, u64)>),
+    Work {
+        #[serde(
+            serialize_with = "named::list::<named::WorkOf, _, _>",
+            deserialize_with = "named::read_list::<named::WorkOf, _, _>"
+        )]
+        #[schemars(with = "Vec<named::WorkOf>")]
+        services: Vec<(String, u64)>,
+    },
     Arms {
         count: usize,
         side_by_side: bool,
@@ -1040,7 +1215,7 @@ pub enum Fact {
 }
 
 /// A database server with its version and where it is from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DatabaseServer {
     Postgres {
@@ -1056,7 +1231,7 @@ pub enum DatabaseServer {
 }
 
 /// Spans under the loads whose requests leave the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpansOfLoads {
     /// The loads, in the order of the study.
     pub loads: Vec<String>,
@@ -1065,7 +1240,7 @@ pub struct SpansOfLoads {
 }
 
 /// One arm in one round.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundLine {
     /// The round, from 1.
     pub round: usize,
@@ -1075,6 +1250,11 @@ pub struct RoundLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<usize>,
     /// Slices that count, and all of them.
+    #[serde(
+        serialize_with = "named::one::<named::OfAll, _, _>",
+        deserialize_with = "named::read_one::<named::OfAll, _, _>"
+    )]
+    #[schemars(with = "named::OfAll")]
     pub slices: (usize, usize),
     /// Whether its path was proven.
     pub proven: bool,

@@ -169,6 +169,7 @@ fn plan() -> Plan {
         ],
         arms: arms(&["bare", "sidecar"], "bare"),
         loads: loads(),
+        traffic: None,
         reference: Some(reference()),
         warnings: vec![],
     }
@@ -185,6 +186,7 @@ fn variant(name: &str, describes: &str, data_plane: DataPlane) -> PlannedVariant
         port,
         program,
         calls: calls.iter().map(|callee| (*callee).into()).collect(),
+        observed_calls: vec![],
         metrics: None,
     };
     let built_in = || {
@@ -202,6 +204,7 @@ fn variant(name: &str, describes: &str, data_plane: DataPlane) -> PlannedVariant
     let postgres = Program::Postgres(Postgres { seed: String::new(), written: None });
     let deployment = Deployment {
         nodes: 1,
+        envoy: Box::default(),
         name: name.into(),
         entry: "ingress".into(),
         services: vec![
@@ -229,6 +232,8 @@ fn loads() -> Vec<PlannedLoad> {
         spans: BTreeMap::new(),
         release,
         slice: SliceLength::Seconds(0.5),
+        timeout_ms: 10_000,
+        tolerated: 0.0,
     };
     let rate = PlannedRate::OfCapacity(0.575);
     vec![
@@ -479,6 +484,7 @@ fn proof(meshed: bool) -> Proof {
         ],
         left_out: vec![],
         traversals: if meshed { ways() } else { vec![] },
+        calls: vec![],
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod accounts;
 mod attribution;
+mod calls;
 pub mod capacity;
 mod caveats;
 pub mod counts;
@@ -13,6 +14,7 @@ mod database;
 mod effects;
 mod estimates;
 pub mod excuse;
+mod failures;
 pub mod findings;
 #[cfg(test)]
 pub mod fixture;
@@ -51,7 +53,7 @@ use findings::{Effect, Estimate, Findings, LoadFindings, View};
 use tally::Tally;
 
 /// Version of `report.json`.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// Level of every interval.
 const LEVEL: toll_stats::Level = toll_stats::Level::P95;
@@ -86,6 +88,7 @@ pub fn findings(run: &RunRecord) -> Findings {
         extent: summary::extent(run, &counted),
         caveats: caveats::caveats(run, &seen),
         loads,
+        traffic: run.plan.traffic,
         capacities: summary::capacities(run),
         curve: curve::curve(run, &valid),
         published: summary::published(&run.plan),
@@ -95,6 +98,8 @@ pub fn findings(run: &RunRecord) -> Findings {
         crossings: sweep.as_ref().map_or_else(Vec::new, |s| scaling::crossings(&run.plan, s)),
         staircases: staircases::staircases(run, &valid),
         service_times: service_times::service_times(run, &valid),
+        failures: failures::failures(run, &valid),
+        calls: calls::calls(run),
         span_costs,
         heap_trends,
         rounds: summary::round_lines(run, &counted.excused),

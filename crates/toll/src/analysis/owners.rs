@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toll_lab::{Component, ComponentSample, Deployment, Proof, Reading, Sample, Service};
 
@@ -18,7 +19,9 @@ const MOST_PODS: usize = 4;
 
 /// What an owner is to the request's bill, in the order of all tables: as a request meets them, then toll's own, then
 /// what nobody owns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// At the application's edge, the same in all variants.
@@ -83,7 +86,9 @@ impl From<toll_lab::Role> for Role {
 }
 
 /// One pod, or all pods of a service.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Pods {
     /// The pod's name; where it is all pods of a service, the service's.
     pub name: String,
@@ -111,7 +116,9 @@ impl Pods {
 }
 
 /// Whom CPU time and memory are charged to.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Owner {
     pub role: Role,
     /// Where it runs; nameless for what nobody owns.

@@ -450,7 +450,7 @@ fn work(plan: &Plan) -> Option<Fact> {
         _ => None,
     });
     let burned: Vec<(String, u64)> = burned.collect();
-    (!burned.is_empty()).then_some(Fact::WorkNs(burned))
+    (!burned.is_empty()).then_some(Fact::Work { services: burned })
 }
 
 /// The artifacts; the server of the airline's database under that name.
@@ -458,7 +458,10 @@ fn programs(run: &RunRecord) -> Vec<Fact> {
     let server = database(run);
     let is_server = |artifact| server.as_ref().is_some_and(|server| is_database(server, artifact));
     let others = run.host.artifacts.iter().filter(|(artifact, _)| !is_server(*artifact));
-    let others = others.map(|(artifact, version)| Fact::Artifact(*artifact, version.clone()));
+    let others = others.map(|(artifact, version)| Fact::Artifact {
+        artifact: *artifact,
+        version: version.clone(),
+    });
     others.chain(server.clone().map(Fact::Database)).collect()
 }
 
@@ -466,8 +469,9 @@ fn programs(run: &RunRecord) -> Vec<Fact> {
 pub fn facts(run: &RunRecord) -> Vec<Fact> {
     let plan = &run.plan;
     let host = run.host.facts.iter();
-    let mut facts: Vec<Fact> =
-        host.map(|(label, value)| Fact::Labelled(label.clone(), value.clone())).collect();
+    let mut facts: Vec<Fact> = host
+        .map(|(label, value)| Fact::Labelled { label: label.clone(), value: value.clone() })
+        .collect();
     facts.extend(programs(run));
     facts.extend(run.host.programs.iter().map(program));
     facts.push(Fact::Profile(plan.profile.clone()));
@@ -485,5 +489,6 @@ pub fn facts(run: &RunRecord) -> Vec<Fact> {
 /// A file of the user's, which may be another in the next run.
 fn program((file, hash): (&PathBuf, &String)) -> Fact {
     const DIGITS: usize = 12;
-    Fact::Labelled(format!("program {}", file.display()), format!("sha256 {hash:.DIGITS$}"))
+    let label = format!("program {}", file.display());
+    Fact::Labelled { label, value: format!("sha256 {hash:.DIGITS$}") }
 }

@@ -67,7 +67,8 @@ pub struct Sums {
     pub completed: u64,
     /// Length of the measured parts, seconds.
     pub measured_s: f64,
-    /// Answers to all requests of the slices.
+    /// Good answers to all requests of the slices: failed requests share in the CPU time, and what they took is
+    /// charged to these.
     pub answered: u64,
     /// CPU time of the whole slices.
     pub cpu: CpuAccount,
@@ -91,7 +92,7 @@ impl Sums {
         let measure = &report.measure;
         self.completed += measure.completed;
         self.measured_s += super::counts::seconds(measure);
-        self.answered += report.answered_in_all_phases();
+        self.answered += report.good_in_all_phases();
         self.cpu.add(slice.cpu());
     }
 

@@ -65,7 +65,8 @@ fn run_by_cycle(release: Release, show: impl Fn(&Arm, usize, usize) -> Shown) ->
 }
 
 fn arm(of: &Stood<'_>) -> ArmRecord {
-    let proof = Proof { claims: vec![], left_out: vec![], traversals: vec![], spans: None };
+    let proof =
+        Proof { claims: vec![], left_out: vec![], traversals: vec![], calls: vec![], spans: None };
     arm_record(of, proof, ArmFile::default())
 }
 
@@ -83,6 +84,7 @@ fn plan(release: Release) -> Plan {
         describes: String::new(),
         state: VariantState::Ready(Deployment {
             nodes: 1,
+            envoy: Box::default(),
             name: name.into(),
             entry: "client".into(),
             services: vec![],
@@ -116,8 +118,11 @@ fn plan(release: Release) -> Plan {
             spans: std::collections::BTreeMap::new(),
             release,
             slice: SliceLength::Seconds(2.5),
+            timeout_ms: 10_000,
+            tolerated: 0.0,
         }],
         arms: arms(&["bare", "mesh"], "bare"),
+        traffic: None,
         reference: None,
         warnings: vec![],
     }

@@ -106,7 +106,7 @@ fn slice(slice: &SliceRecord) -> Slice {
         place: slice.place,
         cycle: slice.cycle,
         cpu_us: ends.map(|(begin, end)| end.saturating_sub(begin) as f64 / 1e3),
-        answered: slice.report.answered_in_all_phases(),
+        answered: slice.report.good_in_all_phases(),
         latency: slice.report.measure.latency.clone(),
         memory_bytes: memory.map(|all| all.iter().sum::<f64>() / all.len() as f64),
     }

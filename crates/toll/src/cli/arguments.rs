@@ -312,10 +312,14 @@ pub struct StudyArguments {
 
 /// Arguments of `toll report`.
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("report").required(true))]
 pub struct ReportArguments {
     /// The run's directory
-    #[arg(value_name = "RUN")]
-    pub run: PathBuf,
+    #[arg(value_name = "RUN", group = "report")]
+    pub run: Option<PathBuf>,
+    /// The JSON schema of `report.json`
+    #[arg(long, group = "report")]
+    pub schema: bool,
     /// What to print; `html` is written into the run's directory by every report
     #[arg(long, value_enum, default_value = "terminal")]
     pub format: ReportFormat,

@@ -23,7 +23,7 @@ use crate::calibrate as page_of;
 use crate::event::RunEvent;
 use crate::load::arguments::{LoadArguments, MergeArguments};
 use crate::load::{self, Ending as LoadEnding, Outcome, Shell};
-use crate::plan::{self, Choices, Plan, PlannedExtent};
+use crate::plan::{self, Choices, Files, Plan, PlannedExtent};
 use crate::report;
 use crate::run::{self, Ending, Session};
 use crate::store::{ClusterChoice, Store};
@@ -302,7 +302,11 @@ pub fn study(arguments: &StudyArguments) -> Result<u8, CliError> {
 
 /// `toll report`.
 pub fn report(arguments: &ReportArguments) -> Result<u8, CliError> {
-    let (store, _) = Store::open(&arguments.run)?;
+    let Some(run) = &arguments.run else {
+        print(&report::json_schema())?;
+        return Ok(exit::DONE);
+    };
+    let (store, _) = Store::open(run)?;
     if let Some(calibration) = crate::calibrate::earlier(&store)? {
         print(&match arguments.format {
             ReportFormat::Terminal | ReportFormat::Markdown => page_of::terminal(&calibration),
@@ -461,6 +465,7 @@ impl Wish {
             variants: choice.variants.clone(),
             against_itself: choice.aa,
             runtime: choice.runtime.map(Into::into),
+            files: files(&study, &directory_of(&choice.study))?,
             directory: directory_of(&choice.study),
             seed: choice.seed.unwrap_or_else(seed_from_clock),
             unavailable: vec![],
@@ -476,6 +481,17 @@ impl Wish {
         let choices = Choices { unavailable, ..self.choices.clone() };
         Ok(plan::resolve(&self.study, &choices, self.warnings.clone())?)
     }
+}
+
+/// What is in the files that a study refers to.
+fn files(study: &Study, directory: &Path) -> Result<Files, CliError> {
+    let read = |file: &Path| match std::fs::read(directory.join(file)) {
+        Ok(bytes) => Ok((file.to_owned(), bytes)),
+        Err(source) => {
+            Err(CliError::Unreadable { path: directory.join(file).display().to_string(), source })
+        }
+    };
+    study.files().map(read).collect()
 }
 
 /// The ztunnel that a variant may want. It is never fetched, so looking for it is all that there is to do.

@@ -205,6 +205,7 @@ fn target(url: &str, request: &RequestArguments, common: &Common) -> Target {
         body: common.body.clone(),
         template: common.template,
         weight: 1,
+        expect: vec![],
     }
 }
 

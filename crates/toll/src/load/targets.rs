@@ -97,6 +97,7 @@ fn json_target(json: JsonTarget, common: &Common) -> Result<Target, String> {
         body: if body.is_empty() { common.body.clone() } else { Body(body) },
         template: common.template,
         weight: positive(json.weight)?,
+        expect: vec![],
     })
 }
 
@@ -153,6 +154,7 @@ impl HttpForm<'_> {
             body: self.common.body.clone(),
             template: self.common.template,
             weight: std::mem::replace(&mut self.weight, 1),
+            expect: vec![],
         });
         self.ended = false;
     }

@@ -73,6 +73,7 @@ fn collector() -> Service {
         port: study::COLLECTOR_PORT,
         program: Program::Collector,
         calls: vec![],
+        observed_calls: vec![],
         metrics: None,
         tls: false,
         node: None,
@@ -98,6 +99,7 @@ fn gateway(name: &str, gateway: &study::Gateway) -> Service {
         port: gateway.port,
         program: Program::Gateway,
         calls: vec![gateway.to.to_string()],
+        observed_calls: vec![],
         metrics: None,
         tls: gateway.tls,
         node: gateway.node.map(|node| node as usize),
@@ -114,6 +116,7 @@ fn database(name: &str, database: &study::Database, chosen: Chosen<'_>) -> Servi
         port: database.port,
         program: contents(database, chosen),
         calls: vec![],
+        observed_calls: vec![],
         metrics: None,
         tls: false,
         node: None,
@@ -145,7 +148,8 @@ fn service(name: &str, service: &study::Service, chosen: Chosen<'_>) -> Service 
         replicas: service.replicas as usize,
         port: service.port,
         program: program(service, chosen),
-        calls: service.calls.iter().chain(database).map(ToString::to_string).collect(),
+        calls: calls(service).chain(database).map(ToString::to_string).collect(),
+        observed_calls: observed_calls(service),
         metrics: service.metrics.as_ref().map(|endpoint| Metrics {
             port: endpoint.port,
             path: endpoint.path.clone(),
@@ -154,6 +158,18 @@ fn service(name: &str, service: &study::Service, chosen: Chosen<'_>) -> Service 
         tls: false,
         node: service.node.map(|node| node as usize),
     }
+}
+
+/// Each as often as it is made.
+fn calls(service: &study::Service) -> impl Iterator<Item = &study::Name> {
+    let times = |call: &study::Call| call.per_request.unwrap_or(1) as usize;
+    service.calls.iter().flat_map(move |call| std::iter::repeat_n(&call.to, times(call)))
+}
+
+fn observed_calls(service: &study::Service) -> Vec<String> {
+    let is_free = matches!(service.program, study::Program::Command(_));
+    let free = service.calls.iter().filter(|call| is_free && call.per_request.is_none());
+    free.map(|call| call.to.to_string()).collect()
 }
 
 fn series(service: &study::Service) -> Vec<String> {

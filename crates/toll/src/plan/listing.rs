@@ -9,6 +9,7 @@ use toll_lab::{
     AgentKind, Airline, AirlineDatabase, AirlinePart, BuiltIn, DataPlane, DatabaseServer,
     Petclinic, PetclinicPart, Program, Rendered, Runtime, Service,
 };
+use toll_load::Body;
 
 use super::{
     Cell, LEAST_REQUESTS, Plan, PlannedKind, PlannedLoad, PlannedRate, PlannedRequest,
@@ -16,6 +17,9 @@ use super::{
 };
 
 mod texts;
+
+/// Longer bodies are shown by their length.
+const LONGEST_BODY: usize = 200;
 
 /// The whole plan. `rendered` holds, for each variant that runs, the files that the lab would write for its largest
 /// deployment.
@@ -294,8 +298,15 @@ fn asked_in_words(load: &PlannedLoad) -> String {
 /// What a request carries, and what a mix is made of.
 fn asked_in_detail(text: &mut String, load: &PlannedLoad) {
     let body = |text: &mut String, request: &PlannedRequest| {
+        for (name, value) in &request.headers {
+            row(text, "", format_args!("with {name}: {value}"));
+        }
         if let Some(content_type) = &request.content_type {
-            row(text, "", format_args!("with {content_type}: {}", request.body));
+            row(text, "", format_args!("with {content_type}: {}", body_in_words(&request.body)));
+        }
+        if !request.expect.is_empty() {
+            let expected: Vec<String> = request.expect.iter().map(u16::to_string).collect();
+            row(text, "", format_args!("good with status {}", expected.join(", ")));
         }
     };
     if load.mix.is_empty() {
@@ -307,6 +318,14 @@ fn asked_in_detail(text: &mut String, load: &PlannedLoad) {
         let (method, path) = (&request.method, &request.path);
         row(text, "", format_args!("{share:.0} % {name}: {method} {path}"));
         body(text, request);
+    }
+}
+
+/// A body that fits into a line, else how long it is.
+fn body_in_words(body: &Body) -> String {
+    match std::str::from_utf8(&body.0) {
+        Ok(text) if text.len() <= LONGEST_BODY && !text.contains('\n') => text.into(),
+        _ => format!("{} bytes", body.0.len()),
     }
 }
 

@@ -15,19 +15,22 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toll_lab::Deployment;
-use toll_load::{Arrivals, Iteration, LoadModel, LoadPlan, Profile, Stage, Stop, Target, WarmUp};
+use toll_load::{
+    Arrivals, Body, Iteration, LoadModel, LoadPlan, Profile, Stage, Stop, Target, WarmUp,
+};
 
 pub use listing::listing;
-pub use resolve::{Choices, PlanError, resolve};
+pub use resolve::{Choices, Files, PlanError, resolve};
 pub use slice::{LEAST_REQUESTS, REHEARSED_S, SliceLength, SliceOf};
 
-pub use crate::study::{Derived, Metric};
+pub use crate::study::{Derived, Metric, OF_ENVIRONMENT};
 pub use order::{PlannedSlice, sizes_of_round};
 
 /// Version of `plan.json`.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// Everything a run will do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,6 +78,9 @@ pub struct Plan {
     pub load_pods: usize,
     /// In the order of the study, then those of the curve.
     pub loads: Vec<PlannedLoad>,
+    /// Where the application is going to run, if the study says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Traffic>,
     /// Published figures, if the study has some.
     pub reference: Option<PlannedReference>,
     /// Whatever in the study or the choices weakens the result.
@@ -87,6 +93,15 @@ fn one() -> usize {
 
 fn is_one(count: &usize) -> bool {
     *count == 1
+}
+
+/// Where the application is going to run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Traffic {
+    /// Requests per second.
+    pub per_s: f64,
+    /// Pods of all services there, and in this run.
+    pub pods: Option<(usize, usize)>,
 }
 
 /// When a run ends; never because something became significant.
@@ -158,6 +173,12 @@ pub struct PlannedLoad {
     pub cell: Option<Cell>,
     /// How requests are released.
     pub release: Release,
+    /// A request without an answer after so many milliseconds has failed.
+    #[serde(default = "ten_seconds")]
+    pub timeout_ms: u64,
+    /// Share of an arm's requests that may fail in a round, 0..1; at 0 a failed request makes its slice invalid.
+    #[serde(default)]
+    pub tolerated: f64,
     /// Length of a slice behind its guard.
     pub slice: SliceLength,
 }
@@ -220,15 +241,28 @@ pub struct PlannedRequest {
     pub method: String,
     /// Path and query, from the slash on.
     pub path: String,
+    /// Further headers; `{{env.NAME}}` in a value is filled in whenever a load begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<(String, String)>,
     /// Content-Type of the body, when there is one.
     pub content_type: Option<String>,
-    /// Body; `{{...}}` in it and in the path is filled in for each request as [`toll_load::Target`] says.
-    pub body: String,
+    /// Body; `{{...}}` in it, in headers and in the path is filled in for each request as [`toll_load::Target`] says.
+    pub body: Body,
+    /// Statuses of good answers; all below 400 when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expect: Vec<u16>,
 }
 
 impl Default for PlannedRequest {
     fn default() -> Self {
-        Self { method: "GET".into(), path: "/".into(), content_type: None, body: String::new() }
+        Self {
+            method: "GET".into(),
+            path: "/".into(),
+            headers: vec![],
+            content_type: None,
+            body: Body::default(),
+            expect: vec![],
+        }
     }
 }
 
@@ -245,16 +279,25 @@ impl PlannedRequest {
             self.content_type.iter().map(|kind| ("content-type".into(), kind.clone()));
         Target {
             method: self.method.clone(),
-            headers: content_type.collect(),
-            template: self.body.contains("{{") || self.path.contains("{{"),
-            body: self.body.as_str().into(),
+            headers: content_type.chain(self.headers.clone()).collect(),
+            template: self.is_template(),
+            body: self.body.clone(),
+            expect: self.expect.clone(),
             ..Target::get(url)
         }
+    }
+
+    fn is_template(&self) -> bool {
+        let of_request =
+            |value: &str| value.split("{{").skip(1).any(|rest| !rest.starts_with(OF_ENVIRONMENT));
+        let text = std::str::from_utf8(&self.body.0).unwrap_or_default();
+        let headers = self.headers.iter().map(|(_, value)| value.as_str());
+        headers.chain([text, self.path.as_str()]).any(of_request)
     }
 }
 
 /// How requests are released; the rate may still wait for the capacity.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Release {
     /// N connections, the next request waits for the answer.
@@ -276,7 +319,7 @@ pub enum Release {
 }
 
 /// Virtual users over time: from `start` up to `users`, all of them for a while, and down again.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedUsers {
     /// The most that are at work, as the study says: before they are scaled to the machine.
     pub users: u32,
@@ -298,7 +341,7 @@ pub struct PlannedUsers {
 }
 
 /// An arrival rate, absolute or relative to what the slowest variant carries.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlannedRate {
     /// Requests per second.
@@ -583,7 +626,7 @@ impl PlannedLoad {
         Some(LoadPlan {
             targets: self.targets(url),
             warm_up: WarmUp { min_s: guard_s, max_s: guard_s },
-            timeout_ms: REQUEST_TIMEOUT_MS,
+            timeout_ms: self.timeout_ms,
             seed: context.seed,
             ..LoadPlan::new(self.request.target(url), model, stop)
         })
@@ -591,7 +634,9 @@ impl PlannedLoad {
 }
 
 /// Longer than any stall a study would inject, shorter than a reader's patience.
-const REQUEST_TIMEOUT_MS: u64 = 10_000;
+fn ten_seconds() -> u64 {
+    10_000
+}
 
 impl Arm {
     /// For people: `original`, or `original (again)`.

@@ -1,20 +1,26 @@
 //! Turns a study and the user's choices into a plan. Collects every problem before it gives up.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use miette::Diagnostic;
 use toll_lab::{
     AgentKind, Ambient, BuiltIn, Compilers, DataPlane, DatabaseServer, Deployment, Egress,
-    EgressGateway, JavaAgent, Mtls, NodeProxy, Program, Runtime, Service, SidecarProxy,
+    EgressGateway, EnvoySettings, JavaAgent, Mtls, NodeProxy, Program, Runtime, Service,
+    SidecarProxy,
 };
+use toll_load::Body;
 
 use super::application::Chosen;
 use super::{
     Arm, Cell, FORMAT, Plan, PlannedExtent, PlannedKind, PlannedLoad, PlannedRate,
     PlannedReference, PlannedRequest, PlannedSettle, PlannedUsers, PlannedVariant, PublishedFigure,
-    Recomputed, Release, SliceLength, VariantState, application, estimate, headline_load,
+    Recomputed, Release, SliceLength, Traffic, VariantState, application, estimate, headline_load,
 };
 use crate::study::{self, App, Profile, Study};
+
+/// What is in files, by their paths as the study has them.
+pub type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 /// What the user chose on the command line.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +44,8 @@ pub struct Choices {
     pub database: Option<DatabaseServer>,
     /// What all built-in services are written in, instead of what the study says.
     pub runtime: Option<Runtime>,
+    /// What is in the files that the study refers to.
+    pub files: Files,
     /// The folder of the study file: relative paths of commands lead from there.
     pub directory: PathBuf,
     /// Seed of every random choice.
@@ -96,6 +104,17 @@ pub enum PlanError {
         "build it with `cargo build --release --locked` (the feature `mongodb` is on by default), or use --database postgres"
     ))]
     NoMongoDb { database: String },
+    /// A file of settings is no YAML.
+    #[error("cannot read {} as YAML: {said}", file.display())]
+    #[diagnostic(help(
+        "a filter is a mapping with `name` and `typed_config`; an overlay is a part of Envoy's bootstrap"
+    ))]
+    NoYaml {
+        /// As the study names it.
+        file: PathBuf,
+        /// What is wrong with it.
+        said: String,
+    },
     /// A JVM cannot keep a fault's times exactly.
     #[error("{service} stalls, and a service on the spring runtime cannot")]
     #[diagnostic(help("give it `runtime: native`, or take its `stall` out of the study"))]
@@ -162,16 +181,17 @@ pub fn resolve(
     let mut warnings = study_warnings;
     warnings.extend(first_compiler_only(&services));
     if choices.variants.is_empty() {
-        warnings.extend(against_itself_for_want_of_others(&mut variants, study.baseline.as_str()));
+        warnings
+            .extend(against_itself_for_want_of_others(&mut variants, study.baseline().as_str()));
     }
-    let arms = arms(&variants, study.baseline.as_str())?;
-    let loads = loads(&study, choices.curve);
+    let arms = arms(&variants, study.baseline().as_str())?;
+    let loads = loads(&study, choices);
     warnings.extend(case_before_is_another(&study, &variants, &loads));
     let mut plan = Plan {
         version: FORMAT,
         study: study.name.to_string(),
         question: study.question.clone().unwrap_or_default(),
-        baseline: study.baseline.to_string(),
+        baseline: study.baseline().to_string(),
         seed: choices.seed,
         profile: profile_name(choices.profile).into(),
         runtime,
@@ -188,6 +208,7 @@ pub fn resolve(
         arms,
         load_pods: study.load.pods as usize,
         loads,
+        traffic: study.traffic.and_then(|traffic| planned_traffic(&traffic, &services)),
         reference: study.reference.as_ref().map(reference),
         warnings,
     };
@@ -218,6 +239,13 @@ fn extent(study: &Study, choices: &Choices, variants: &[PlannedVariant]) -> Plan
         width,
         least_rounds: if variants.iter().any(is_on_jvm) { jvm } else { at_once },
     }
+}
+
+fn planned_traffic(traffic: &study::Traffic, services: &[Service]) -> Option<Traffic> {
+    let study::Rate::PerSecond(per_s) = traffic.rate else { return None };
+    let takes_sidecar = |service: &&Service| service.takes_sidecar();
+    let here = services.iter().filter(takes_sidecar).map(|service| service.replicas.max(1)).sum();
+    Some(Traffic { per_s, pods: traffic.pods.map(|there| (there as usize, here)) })
 }
 
 fn is_on_jvm(variant: &PlannedVariant) -> bool {
@@ -262,7 +290,7 @@ fn case_before_is_another(
     let written: Vec<&str> = study.variants.keys().map(|name| name.as_str()).collect();
     let present: Vec<&str> = written.iter().copied().filter(runs).collect();
     let are_apart = |pair: &&[&str]| {
-        !pair.contains(&study.baseline.as_str()) && !written.windows(2).any(|next| next == *pair)
+        !pair.contains(&study.baseline().as_str()) && !written.windows(2).any(|next| next == *pair)
     };
     let apart = present.windows(2).filter(are_apart);
     let apart: Vec<String> = apart.map(|pair| format!("{} against {}", pair[1], pair[0])).collect();
@@ -353,7 +381,7 @@ fn variants(
     chosen: Chosen<'_>,
 ) -> Result<Vec<PlannedVariant>, PlanError> {
     check_names(study, &choices.variants)?;
-    let baseline = study.baseline.as_str();
+    let baseline = study.baseline().as_str();
     let wanted = |name: &str| {
         choices.variants.is_empty()
             || name == baseline
@@ -365,12 +393,15 @@ fn variants(
         .filter(|(name, _)| wanted(name.as_str()))
         .map(|(name, variant)| {
             let (describes, data_plane) = data_plane(variant, &study.app, choices);
-            let describes = format!("{describes}{}", versions_in_words(variant));
+            let settings = variant.envoy.as_ref().map_or_else(String::new, settings_in_words);
+            let describes = format!("{describes}{settings}{}", versions_in_words(variant));
             let services = application::of_variant(services, study, variant, chosen);
-            planned_variant(study, name.as_str(), &services, describes, data_plane)
+            let envoy = envoy_settings(variant.envoy.as_ref(), &choices.files)?;
+            let planned = planned_variant(study, name.as_str(), &services, describes, data_plane);
+            Ok(with_envoy(planned, envoy))
         })
-        .map(|variant| skipped_if_unavailable(variant, &choices.unavailable))
-        .collect();
+        .map(|variant| Ok(skipped_if_unavailable(variant?, &choices.unavailable)))
+        .collect::<Result<_, PlanError>>()?;
     if choices.against_itself {
         variants.retain(|variant| variant.name == baseline);
         let twin = twin(&variants, baseline);
@@ -488,6 +519,7 @@ fn planned_variant(
             entry: study.app.entry.to_string(),
             services: services.to_vec(),
             data_plane,
+            envoy: Box::default(),
             nodes: study.app.nodes as usize,
         }),
     };
@@ -497,6 +529,44 @@ fn planned_variant(
         _ => "",
     };
     PlannedVariant { name: name.into(), describes: format!("{describes}{on_jvm}"), state }
+}
+
+fn with_envoy(mut variant: PlannedVariant, envoy: EnvoySettings) -> PlannedVariant {
+    if let VariantState::Ready(deployment) = &mut variant.state {
+        *deployment.envoy = envoy;
+    }
+    variant
+}
+
+/// A user's own settings, with what is in their files.
+fn envoy_settings(
+    written: Option<&study::EnvoySettings>,
+    files: &Files,
+) -> Result<EnvoySettings, PlanError> {
+    let Some(written) = written else { return Ok(EnvoySettings::default()) };
+    let read = |file: &PathBuf| {
+        let bytes = files.get(file).map(Vec::as_slice).unwrap_or_default();
+        let unreadable = |said: String| PlanError::NoYaml { file: file.clone(), said };
+        let text = std::str::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
+        study::yaml(text).map_err(unreadable)
+    };
+    Ok(EnvoySettings {
+        concurrency: written.concurrency,
+        access_log: written.access_log,
+        filters: written.filters.iter().map(read).collect::<Result<_, _>>()?,
+        overlay: written.bootstrap_overlay.as_ref().map(read).transpose()?,
+    })
+}
+
+/// `; Envoy with 1 worker, an access log, the filters lua.yaml, overlay.yaml over it`
+fn settings_in_words(settings: &study::EnvoySettings) -> String {
+    let study::EnvoySettings { concurrency, access_log, filters, bootstrap_overlay } = settings;
+    let workers = concurrency.map(|n| format!("{n} worker{}", if n == 1 { "" } else { "s" }));
+    let log = access_log.then(|| "an access log".to_owned());
+    let filters = filters.iter().map(|file| format!("the filter {}", file.display()));
+    let overlay = bootstrap_overlay.iter().map(|file| format!("{} over it", file.display()));
+    let all: Vec<String> = workers.into_iter().chain(log).chain(filters).chain(overlay).collect();
+    if all.is_empty() { String::new() } else { format!("; Envoy with {}", all.join(", ")) }
 }
 
 /// What stands in the path, in words and resolved; or why it cannot.
@@ -673,10 +743,12 @@ fn planned_settle(settle: study::Settle) -> PlannedSettle {
 }
 
 /// The loads of the study, then those of curves; one more curve where it was asked for and the study has none.
-fn loads(study: &Study, curve: bool) -> Vec<PlannedLoad> {
-    let all = study.loads.iter().flat_map(|(name, load)| planned_loads(name.as_str(), load));
+fn loads(study: &Study, choices: &Choices) -> Vec<PlannedLoad> {
+    let planned =
+        |(name, load): (&study::Name, _)| planned_loads(name.as_str(), load, &choices.files);
+    let all = study.loads.iter().flat_map(planned);
     let (mut points, mut loads): (Vec<_>, Vec<_>) = all.partition(PlannedLoad::is_of_curve);
-    if curve && points.is_empty() {
+    if choices.curve && points.is_empty() {
         let like = headline_load(&loads).unwrap_or(&loads[0]).clone();
         let like = PlannedLoad { slice: slice_length(None), ..like };
         points = points_of(&like, "curve", study::Curve::default());
@@ -686,8 +758,8 @@ fn loads(study: &Study, curve: bool) -> Vec<PlannedLoad> {
 }
 
 /// The load, each of its cells, or the points of its curve.
-fn planned_loads(name: &str, load: &study::Load) -> Vec<PlannedLoad> {
-    let whole = planned_load(name, load);
+fn planned_loads(name: &str, load: &study::Load, files: &Files) -> Vec<PlannedLoad> {
+    let whole = planned_load(name, load, files);
     match (&load.matrix, load.model) {
         (Some(matrix), _) => {
             let cells = matrix.combinations().into_iter();
@@ -755,19 +827,21 @@ fn planned_rate(rate: study::Rate) -> PlannedRate {
     }
 }
 
-fn planned_load(name: &str, load: &study::Load) -> PlannedLoad {
+fn planned_load(name: &str, load: &study::Load, files: &Files) -> PlannedLoad {
     let kind = |(name, weighted): (&study::Name, &study::Weighted)| PlannedKind {
         name: name.to_string(),
         weight: weighted.weight,
-        request: request(&weighted.request),
+        request: request(&weighted.request, files),
     };
     let (first, _) = load.asked()[0];
     PlannedLoad {
         mix: load.mix.iter().map(kind).collect(),
         name: name.into(),
-        request: request(first),
+        request: request(first, files),
         cell: None,
         release: release(&load.model),
+        timeout_ms: load.timeout.get().as_millis() as u64,
+        tolerated: load.failures.map_or(0.0, |failures| failures.at_most.fraction()),
         spans: load.spans.iter().map(|(name, n)| (name.to_string(), u64::from(*n))).collect(),
         slice: slice_length(load.length),
     }
@@ -796,17 +870,18 @@ fn users(vus: &study::Vus) -> PlannedUsers {
     }
 }
 
-fn request(request: &study::Request) -> PlannedRequest {
-    let method = match request.method {
-        study::Method::Get => "GET",
-        study::Method::Post => "POST",
-    };
+fn request(request: &study::Request, files: &Files) -> PlannedRequest {
     let content_type = request.content_type.clone().unwrap_or_else(|| "application/json".into());
+    let written = request.body.clone().map(String::into_bytes);
+    let from_file = || files.get(request.body_file.as_ref()?).cloned();
+    let header = |(name, value): (&String, &study::Setting)| (name.clone(), value.to_string());
     PlannedRequest {
-        method: method.into(),
+        method: request.method.name().into(),
         path: request.path.to_string(),
-        content_type: request.body.as_ref().map(|_| content_type),
-        body: request.body.clone().unwrap_or_default(),
+        headers: request.headers.iter().map(header).collect(),
+        content_type: request.has_body().then_some(content_type),
+        body: Body(written.or_else(from_file).unwrap_or_default()),
+        expect: request.expect.clone(),
     }
 }
 

@@ -1,11 +1,12 @@
 //! How long a slice of a load lasts: its guard, and what is counted behind it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{PlannedLoad, PlannedUsers, Release};
 
 /// How long a slice is behind its guard.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SliceLength {
     /// So many seconds, and longer where the load is so slow that fewer than [`LEAST_REQUESTS`] would fall into it.

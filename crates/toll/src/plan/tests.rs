@@ -117,7 +117,7 @@ fn a_baseline_that_is_left_alone_is_refused_with_the_reasons() {
 #[test]
 fn a_baseline_that_cannot_run_is_refused_with_the_reason() {
     let mut study = mesher(&without_parts);
-    study.baseline = study.variants.keys().find(|name| name.as_str() == "mesher").unwrap().clone();
+    study.baseline = study.variants.keys().find(|name| name.as_str() == "mesher").cloned();
     insta::assert_snapshot!(refusal(&study, &choices()), @r"
     the baseline `mesher` cannot run: MESHER_BIN is not set
     give what it needs, or name another baseline in the study
@@ -314,10 +314,8 @@ fn a_database_is_asked_after_all_calls() {
     customer.calls = vec![];
     let person: study::Service = customer.clone();
     study.app.services["person"] = person;
-    study.app.services["name"].calls = vec![
-        String::from("customer").try_into().unwrap(),
-        String::from("person").try_into().unwrap(),
-    ];
+    let call = |name: &str| study::Call::from(study::Name::try_from(name.to_owned()).unwrap());
+    study.app.services["name"].calls = vec![call("customer"), call("person")];
     let plan = plan(&study, &choices());
     let name = plan.deployment("bare").unwrap().service("name").unwrap();
     assert_eq!(name.calls, ["customer", "person", "postgres"]);

@@ -56,6 +56,17 @@ pub(super) fn sentence(caveat: &Caveat, run: &str) -> String {
             }))
         ),
         Caveat::Text { text, .. } => text.clone(),
+        Caveat::OtherCalls { calls } => format!(
+            "a request does not lead to as many calls as in the baseline, so more differs than the data plane: {}",
+            examples(calls.iter().map(|call| {
+                let per_request = call.per_request.map_or(f64::NAN, |rate| rate.value);
+                let difference = call.difference.map_or(f64::NAN, |rate| rate.value);
+                format!(
+                    "{}: {} calls {} {per_request:.3} times, {difference:+.3}",
+                    call.variant, call.caller, call.callee
+                )
+            }))
+        ),
         Caveat::UnequalRates { loads } => format!(
             "the variants did not complete the same rate, so this is not an equal-rate comparison; lower the rate: {}",
             examples(

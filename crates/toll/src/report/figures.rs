@@ -199,6 +199,31 @@ pub(super) fn share(share: f64) -> String {
     format!("{}\u{a0}%", number(share * 100.0, 1))
 }
 
+/// `+0.70 points (0.50 to 0.90)`: a difference of shares.
+pub(super) fn points(difference: Estimate) -> String {
+    let percent = |share: f64| format!("{:+.2}", share * 100.0);
+    let interval = match difference.rounds {
+        1 => String::new(),
+        _ => format!(" ({} to {})", percent(difference.low), percent(difference.high)),
+    };
+    format!("{} points{interval}", percent(difference.value))
+}
+
+/// `2,000 requests/s`: as somebody wrote it, every digit.
+pub(super) fn rate(per_s: f64) -> String {
+    format!("{}\u{a0}requests/s", verbatim(per_s))
+}
+
+/// `+0.76 cores (0.75 to 0.78)`: the ends have signs where zero lies between them.
+pub(super) fn cores_more(more: Estimate) -> String {
+    let with_sign = |value: f64| signed(value, cores(value));
+    let interval = ends(more).map_or_else(String::new, |(low, high)| {
+        let shown = |value: f64| if low >= 0.0 { cores(value) } else { with_sign(value) };
+        format!(" ({}\u{a0}to\u{a0}{})", shown(low), shown(high))
+    });
+    format!("{}\u{a0}cores{interval}", with_sign(more.value))
+}
+
 /// `71 %` for a share of 0.714.
 pub(super) fn whole_percent(share: f64) -> String {
     format!("{}\u{a0}%", number(share * 100.0, 0))

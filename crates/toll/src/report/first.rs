@@ -2,8 +2,8 @@
 //! Chooses and words; lays nothing out.
 
 use crate::analysis::findings::{
-    Attribution, Capacity, Effect, Estimate, Findings, LoadFindings, Metric, VariantFacts, Verdict,
-    View,
+    Attribution, Capacity, Effect, Estimate, Findings, LoadFindings, Metric, Traffic, VariantFacts,
+    Verdict, View,
 };
 
 use super::answer::{answer, at_load, compared, effect, leading};
@@ -12,7 +12,7 @@ use super::charts;
 use super::document::{Cell, Tone};
 use super::drawing::Chart;
 use super::figures::ends;
-use super::figures::{Quantity, Scale, change, clock, cores, half_width, rounded, signed};
+use super::figures::{Quantity, Scale, change, clock, cores_more, half_width, rate, rounded};
 use super::sections::payers;
 use super::sections::record::{machine_line, rounds_in_words};
 use super::sections::staircase::published_answer;
@@ -20,16 +20,15 @@ use super::subjects::scaling::growths;
 use super::subjects::spans;
 use super::subjects::staircase::Stairs;
 use super::subjects::sweep::Sweep;
+use super::subjects::traffic::{Cost, cost as cost_there, traffic};
 use super::values::value_of;
 use super::wording::{
     apart, change_in_words, change_range, difference_scale, measured_scale, outside_zero, primary,
-    range, tone,
+    range, several, tone,
 };
 
 /// Variants whose cost stands in one line.
 const MOST_COSTED: usize = 2;
-/// The rate at which costs are given; for another rate multiply.
-const PER_SECOND: &str = "1,000";
 
 /// All of it.
 pub(super) struct Screen {
@@ -47,7 +46,7 @@ pub(super) struct Screen {
     capacities: Option<String>,
     payers: Vec<(String, String)>,
     /// What all costs at a round rate, by variant.
-    pub(super) cost: Option<String>,
+    pub(super) cost: Option<(String, String)>,
     /// What a pod or a span costs, a line each; and the published figures beside the measured ones.
     pub(super) further: Vec<String>,
     pub(super) proven: String,
@@ -71,7 +70,7 @@ impl Screen {
             pictures: pictures(findings),
             capacities: capacities(findings),
             payers: who_pays(findings),
-            cost: cost(findings),
+            cost: cost(findings).map(|said| (cost_title(findings), said)),
             further: further(findings),
             proven: proven(findings),
             weak: findings.caveats.iter().map(|c| caveats::sentence(c, &findings.run)).collect(),
@@ -85,7 +84,7 @@ impl Screen {
         let mut said: Vec<(String, String)> = Vec::new();
         said.extend(self.capacities.clone().map(|text| ("capacity".into(), text)));
         said.extend(self.payers.iter().cloned());
-        said.extend(self.cost.clone().map(|text| (cost_title(), text)));
+        said.extend(self.cost.clone());
         said.extend(self.further.iter().map(|text| (String::new(), text.clone())));
         said
     }
@@ -376,12 +375,14 @@ fn costed<'a>(findings: &'a Findings, load: &LoadFindings) -> Vec<&'a str> {
     all.into_iter().max_by(|a, b| cost(a).total_cmp(&cost(b))).into_iter().collect()
 }
 
-/// What stands before [`cost`]: `at 1,000 requests/s`.
-pub(super) fn cost_title() -> String {
-    format!("at {PER_SECOND}\u{a0}requests/s")
+/// What stands before [`cost`]: `at 1,000 requests/s`, `at 2,000 requests/s in 12 pods`.
+fn cost_title(findings: &Findings) -> String {
+    let Traffic { per_s, pods } = traffic(findings);
+    let pods = pods.map_or_else(String::new, |(there, _)| format!(" in {}", several(there, "pod")));
+    format!("at {}{pods}", rate(per_s))
 }
 
-/// `+0.76 cores (0.75 to 0.78), +31 MiB`: what the data plane and all else cost at a round rate, by variant.
+/// `+0.76 cores (0.75 to 0.78), +31 MiB`: what the data plane and all else cost at that rate, by variant.
 fn cost(findings: &Findings) -> Option<String> {
     let load = primary(findings)?;
     let costed = costed(findings, load);
@@ -389,29 +390,20 @@ fn cost(findings: &Findings) -> Option<String> {
     let said: Vec<String> = costed
         .iter()
         .filter_map(|name| {
-            let said = cost_of(load, name)?;
+            let said = cost_of(findings, load, name)?;
             Some(if is_one { said } else { format!("{name} {said}") })
         })
         .collect();
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-fn cost_of(load: &LoadFindings, variant: &str) -> Option<String> {
-    // A microsecond a request is a millicore at a thousand requests a second.
-    let of_thousand = |us: f64| us / 1e3;
-    let cpu = effect(load, variant, Metric::CpuPerRequest)?.difference;
-    let signed_cores = |us: f64| signed(us, cores(of_thousand(us)));
-    let interval = ends(cpu).map_or_else(String::new, |(low, high)| {
-        let same_sign = low >= 0.0;
-        let shown = |us: f64| if same_sign { cores(of_thousand(us)) } else { signed_cores(us) };
-        format!(" ({})", range(&shown(low), &shown(high)))
+fn cost_of(findings: &Findings, load: &LoadFindings, variant: &str) -> Option<String> {
+    let Cost { cores, memory } = cost_there(load, variant, traffic(findings))?;
+    let memory = memory.map_or_else(String::new, |bytes| {
+        let scale = Scale::of(Quantity::BinaryBytes, [bytes.value]);
+        format!(", {}", scale.with_sign_and_unit(bytes.value))
     });
-    let memory = effect(load, variant, Metric::Memory).map(|e| e.difference.value);
-    let memory = memory.filter(|bytes| bytes.is_finite()).map_or_else(String::new, |bytes| {
-        let scale = Scale::of(Quantity::BinaryBytes, [bytes]);
-        format!(", {}", scale.with_sign_and_unit(bytes))
-    });
-    Some(format!("{}\u{a0}cores{interval}{memory}", signed_cores(cpu.value)))
+    Some(format!("{}{memory}", cores_more(cores)))
 }
 
 fn badges(findings: &Findings) -> Vec<Cell> {

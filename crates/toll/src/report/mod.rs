@@ -30,6 +30,9 @@ mod tests;
 mod values;
 mod wording;
 
+use schemars::generate::SchemaSettings;
+use schemars::transform::{Transform, transform_subschemas};
+
 use crate::analysis::findings::Findings;
 
 pub use capacity::{capacity, capacity_json};
@@ -37,6 +40,26 @@ pub use document::{Cell, Column, Piece, Section, Table, Tone, heads, row};
 pub use html::{html, page};
 pub use markdown::markdown;
 pub use terminal::{brief, full, terminal};
+
+/// The JSON schema (draft 2020-12) of [`json`].
+pub fn json_schema() -> String {
+    let settings = SchemaSettings::draft2020_12().with_transform(NumbersMayBeMissing);
+    let schema = settings.into_generator().into_root_schema_for::<Findings>();
+    serde_json::to_string_pretty(&schema).expect("a schema is plain data")
+}
+
+/// A figure that does not exist, such as a ratio to nothing, is `null` in JSON.
+#[derive(Debug, Clone)]
+struct NumbersMayBeMissing;
+
+impl Transform for NumbersMayBeMissing {
+    fn transform(&mut self, schema: &mut schemars::Schema) {
+        transform_subschemas(self, schema);
+        if schema.get("type").is_some_and(|kind| kind == "number") {
+            schema.insert("type".into(), serde_json::json!(["number", "null"]));
+        }
+    }
+}
 
 /// The findings themselves, unrounded, for programs; the order of keys is that of [`Findings`].
 pub fn json(findings: &Findings) -> String {

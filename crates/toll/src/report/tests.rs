@@ -5,6 +5,7 @@ mod egress_gateway;
 mod fixture;
 mod made_up;
 mod petclinic;
+mod schema;
 mod sentences;
 mod staircase;
 mod sweep;

@@ -1,7 +1,10 @@
 //! An arm as it stands in a round: its environment, the load engine in it, and what is known of it so far.
 
+use std::collections::BTreeMap;
+
 use toll_lab::{Claim, Environment, LabError, LoadEngine, Traffic};
 
+use super::failures::{self, Failures};
 use super::load::{Stopped, add, traffic};
 use super::{RunError, Session};
 use crate::event::{RunEvent, Stage};
@@ -27,6 +30,8 @@ pub struct Stand {
     pub file: ArmFile,
     /// What was sent to it since its proof was opened.
     pub sent: Traffic,
+    /// What of it failed, by load.
+    pub failures: BTreeMap<String, Failures>,
 }
 
 impl Stand {
@@ -44,7 +49,8 @@ impl Stand {
         let mut environment = session.lab.up(&deployment, &dir.logs())?;
         let engine = environment.start_engine()?;
         let (file, sent) = (ArmFile::default(), Traffic::default());
-        Ok(Self { arm: arm.clone(), environment, engine, dir, file, sent })
+        let (arm, failures) = (arm.clone(), BTreeMap::new());
+        Ok(Self { arm, environment, engine, dir, file, sent, failures })
     }
 
     /// Whether what it shows may still count.
@@ -89,6 +95,19 @@ impl Stand {
     /// What a slice sent is part of what the proof must find.
     pub fn note_sent(&mut self, load: &PlannedLoad, report: &LoadReport) {
         add(&mut self.sent, traffic(load, report));
+        self.failures.entry(load.name.clone()).or_default().add(report);
+    }
+
+    /// Breaks it off where more failed than a load tolerates.
+    pub fn judge_failures(&mut self, session: &mut Session<'_>) -> Result<(), RunError> {
+        let plan = session.plan;
+        for load in &plan.loads {
+            if let Some(failing) = failures::under(self, plan, load) {
+                let load = load.name.clone();
+                self.break_off(session, Invalid::Failures { load, failing })?;
+            }
+        }
+        Ok(())
     }
 
     /// Judges and stores whether all that was sent took the path of the variant.

@@ -4,7 +4,7 @@
 use toll_load::{LoadModel, LoadPlan, LoadReport, Stop, WarmUp};
 
 use super::arm::Stand;
-use super::load::{Stopped, answered_well, drive, failures_in_words, throughput};
+use super::load::{Stopped, drive, failures_in_words, throughput};
 use super::{RunError, Session, seeds, settle};
 use crate::event::{RunEvent, Stage};
 use crate::plan::{Plan, PlannedLoad, SliceOf};
@@ -94,7 +94,7 @@ fn one(
     }
     match drive((&mut stand.environment, &mut stand.engine), &plan, session.interrupt, &mut |_| ())
     {
-        Ok(report) if answered_well(&report) == 0 => {
+        Ok(report) if report.measure.good() == 0 => {
             Err(failed(&stand.arm.variant, failures_in_words(&report)))
         }
         Err(Stopped::Broken(reason)) => Err(failed(&stand.arm.variant, reason)),

@@ -116,7 +116,7 @@ pub fn lab_with_claims(
     claims: Vec<Claim>,
     engine: impl Fn(&Deployment, &LoadPlan) -> FakeLoadScript + Send + Sync + 'static,
 ) -> Lab {
-    let proof = Proof { claims, left_out: vec![], traversals: vec![], spans: None };
+    let proof = Proof { claims, left_out: vec![], traversals: vec![], calls: vec![], spans: None };
     Lab::Fake(FakeLab::new(proof, move |deployment, plan| {
         engine(deployment, &serde_json::from_slice(plan).unwrap())
     }))
@@ -173,7 +173,7 @@ pub fn completing_at_most(
 
 /// All that an engine says on the way to `report`, and what the deployment uses meanwhile.
 pub fn reporting(deployment: &Deployment, report: LoadReport) -> FakeLoadScript {
-    let answered = report.answered_in_all_phases();
+    let answered = report.good_in_all_phases();
     let phase = |phase| LoadEvent::Phase { phase, at_ns: 0 };
     let report = LoadEvent::Report { report: Box::new(report) };
     let events = [phase(Phase::WarmUp), phase(Phase::Measure), phase(Phase::Drain), report];

@@ -7,7 +7,7 @@ use toll_lab::{Asked, ENTRY_NAME, Environment, LabError, LoadEngine, NextLine, T
 use toll_load::{LoadEvent, LoadPlan, LoadReport, Part, Tls};
 
 use super::RunError;
-use crate::plan::PlannedLoad;
+use crate::plan::{OF_ENVIRONMENT, PlannedLoad};
 
 /// How often it is looked whether the user wants to leave.
 const LOOK: Duration = Duration::from_millis(100);
@@ -44,7 +44,8 @@ pub fn drive(
     if let Some(crash) = environment.crashed() {
         return Err(Stopped::Broken(crash.to_string()));
     }
-    let parts = parts(&trusting(plan, environment.entry_ca()), engine)?;
+    let plan = with_secrets(trusting(plan, environment.entry_ca()))?;
+    let parts = parts(&plan, engine)?;
     for (pod, part) in parts.iter().enumerate() {
         engine.send(pod, &serde_json::to_vec(part).expect("a load plan is plain data"))?;
     }
@@ -127,6 +128,24 @@ fn trusting(plan: &LoadPlan, entry_ca: Option<String>) -> LoadPlan {
     plan
 }
 
+/// The plan with what the environment has for the headers' placeholders: no file of the run has it.
+fn with_secrets(mut plan: LoadPlan) -> Result<LoadPlan, RunError> {
+    let values = plan.targets.iter_mut().flat_map(|target| &mut target.headers);
+    for (_, value) in values {
+        *value = filled_in(value)?;
+    }
+    Ok(plan)
+}
+
+fn filled_in(value: &str) -> Result<String, RunError> {
+    let Some((before, rest)) = value.split_once(&format!("{{{{{OF_ENVIRONMENT}")) else {
+        return Ok(value.into());
+    };
+    let (name, after) = rest.split_once("}}").unwrap_or((rest, ""));
+    let secret = std::env::var(name).map_err(|_| RunError::NotSet { variable: name.into() })?;
+    Ok(format!("{before}{secret}{}", filled_in(after)?))
+}
+
 fn understand(line: &str) -> Result<LoadEvent, Stopped> {
     serde_json::from_str(line).map_err(|error| {
         Stopped::Broken(format!("the load engine said what toll cannot read ({error}): {line}"))
@@ -188,18 +207,9 @@ pub fn throughput(report: &LoadReport) -> f64 {
         / measured.end_ns.saturating_sub(measured.begin_ns).max(1) as f64
 }
 
-/// Requests of the measured phase that were answered with no error of the service's.
-pub fn answered_well(report: &LoadReport) -> u64 {
-    let well = report.measure.statuses.iter().filter(|(status, _)| **status < 400);
-    well.map(|(_, count)| count).sum()
-}
-
 /// How requests of the measured phase failed, kind by kind.
 pub fn failures_in_words(report: &LoadReport) -> String {
-    let measured = &report.measure;
-    let errors = measured.errors.iter().map(|(kind, count)| format!("{count} x {}", kind.name()));
-    let refused = measured.statuses.iter().filter(|(status, _)| **status >= 400);
-    let statuses = refused.map(|(status, count)| format!("{count} x status {status}"));
-    let all: Vec<String> = errors.chain(statuses).collect();
+    let failures = report.measure.failures().into_iter();
+    let all: Vec<String> = failures.map(|(how, count)| format!("{count} x {how}")).collect();
     if all.is_empty() { "nothing was answered".into() } else { all.join(", ") }
 }

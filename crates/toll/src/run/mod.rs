@@ -5,6 +5,7 @@
 
 mod arm;
 mod capacity;
+mod failures;
 #[cfg(test)]
 pub mod fixture;
 mod load;
@@ -25,7 +26,7 @@ use toll_lab::{DataPlane, Isolation, Lab, LabError};
 
 use crate::event::{RunEvent, Stage};
 use crate::plan::{Plan, Release};
-use crate::store::{CapacityRecord, Store, StoreError};
+use crate::store::{CapacityRecord, Failing, Store, StoreError};
 
 use load::Stopped;
 
@@ -48,6 +49,14 @@ pub enum RunError {
         arm: String,
         /// What the load engine saw.
         reason: String,
+    },
+    /// So many requests failed that nothing would count.
+    #[error("{arm}: {failing}")]
+    Failing {
+        /// What ran.
+        arm: String,
+        /// What was seen.
+        failing: Failing,
     },
     /// The plan has node proxies, several pods of a service or several nodes, and all pods share the machine's network.
     #[error("{variant} has {what}, and with loopback isolation all pods share one address")]
@@ -80,6 +89,12 @@ pub enum RunError {
         /// The file.
         file: PathBuf,
     },
+    /// A header of a load needs a variable of the environment.
+    #[error("{variable} is not set, and a header of the load has it")]
+    NotSet {
+        /// Name of the variable.
+        variable: String,
+    },
     /// What a variant carries could not be measured.
     #[error("cannot measure what {variant} carries: {reason}")]
     Capacity {
@@ -99,6 +114,10 @@ impl RunError {
                 "look at the logs of the services and the database in the run's folder `rounds/01`, in `logs` of the arm; the load expects a status below 400"
                     .into(),
             ),
+            Self::Failing { .. } => Some(
+                "the logs are in the run's folder `rounds/01`, in `logs` of the arm. Mend the service; or, where that is how it is, tolerate it in the load: `failures: {at_most: 15%}`, or `expect: [200, 404]` in its request"
+                    .into(),
+            ),
             Self::NetworksNeeded { .. } => Some(
                 "run as root or where user namespaces are allowed (`toll doctor` tells)".into(),
             ),
@@ -109,6 +128,9 @@ impl RunError {
             Self::OtherProgram { .. } => Some(
                 "one run holds one version: begin a new run with `toll run STUDY`, or put the former file back".into(),
             ),
+            Self::NotSet { variable } => Some(format!(
+                "export {variable}; its value is never stored, so `--resume` needs it as well"
+            )),
             Self::Capacity { .. } => Some(
                 "the logs of its services, proxies and database are in the run's folder `rounds/01`; when what they name is \
                  mended, `toll run --resume` goes on there (a rate in requests per second, such as `rate: 500/s`, needs no \

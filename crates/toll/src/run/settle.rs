@@ -12,11 +12,11 @@ use toll_lab::{Reading, Role, Sample};
 use toll_load::{LoadModel, LoadPlan, LoadReport, Stop, Target};
 
 use super::arm::Stand;
-use super::load::{Stopped, answered_well, drive, failures_in_words, throughput};
-use super::{RunError, Session, seeds};
+use super::load::{Stopped, drive, failures_in_words, throughput};
+use super::{RunError, Session, failures, seeds};
 use crate::event::{RunEvent, Stage};
 use crate::plan::{Plan, PlannedSettle};
-use crate::store::{SettleRecord, SettleSlice};
+use crate::store::{Failing, SettleRecord, SettleSlice};
 use crate::study::Settle;
 
 /// Slices in each of the two windows that are compared.
@@ -82,8 +82,13 @@ fn one(
     let report =
         drive((&mut stand.environment, &mut stand.engine), &plan, session.interrupt, &mut |_| ())?;
     let end = stand.environment.sample_in_passing();
-    if answered_well(&report) == 0 {
+    if report.measure.good() == 0 {
         return Err(nothing_answered(stand, &report, round));
+    }
+    let fresh = stand.file.settled.as_ref().is_none_or(|settled| settled.slices.len() < WINDOW);
+    if let Some(failing) = failures::while_settling(stand, session.plan, &report).filter(|_| !fresh)
+    {
+        return Err(too_many_failed(stand, failing, round));
     }
     let slice = slice(&report, [&begin, &end], began.elapsed().as_secs_f64());
     session.emit(&settling(&stand.arm.label(), &slice))?;
@@ -100,6 +105,14 @@ fn nothing_answered(stand: &Stand, report: &LoadReport, round: usize) -> Stopped
     match round {
         1 => RunError::NothingAnswered { arm: stand.arm.label(), reason }.into(),
         _ => Stopped::Broken(format!("not one request was answered well: {reason}")),
+    }
+}
+
+/// In the first round that would be so in all others.
+fn too_many_failed(stand: &Stand, failing: Failing, round: usize) -> Stopped {
+    match round {
+        1 => RunError::Failing { arm: stand.arm.label(), failing }.into(),
+        _ => Stopped::Broken(failing.to_string()),
     }
 }
 

@@ -274,7 +274,8 @@ fn a_variant_that_fails_in_the_closed_loop_has_no_capacity_and_the_help_gives_a_
     let refusing = |deployment: &Deployment, plan: &LoadPlan| match settles(plan) {
         true => sound(deployment, plan),
         false => {
-            let measured = PhaseReport { statuses: [(503, 100)].into(), ..phase(100, 1000.0, 900) };
+            let measured =
+                PhaseReport { unexpected: [(503, 100)].into(), ..phase(100, 1000.0, 900) };
             reporting(deployment, report(measured))
         }
     };
@@ -426,14 +427,70 @@ fn a_component_that_ends_under_load_costs_its_arm_the_round() {
 fn a_run_in_which_nothing_is_answered_well_ends_at_once() {
     let flow = Flow::of(STUDY);
     let ran = flow.run(&lab(|deployment, _| {
-        let refused = [(503, 1000)].into();
-        let measured = PhaseReport { statuses: refused, ..phase(1000, 100.0, 900) };
+        let refused = std::collections::BTreeMap::from([(503, 1000)]);
+        let measured = PhaseReport {
+            unexpected: refused.clone(),
+            statuses: refused,
+            ..phase(1000, 100.0, 900)
+        };
         reporting(deployment, report(measured))
     }));
     let error = ran.ending.unwrap_err();
     assert!(matches!(error, RunError::NothingAnswered { .. }), "{error}");
     assert!(error.help().unwrap().contains("logs"));
     assert!(flow.stored().rounds.is_empty(), "it is run again once the service is mended");
+}
+
+/// An engine of whose requests one in so many is answered with status 500.
+fn failing_one_in(many: u64) -> impl Fn(&Deployment, &LoadPlan) -> FakeLoadScript {
+    move |deployment, _| {
+        let refused = [(500, 1000 / many)].into();
+        let measured = PhaseReport { unexpected: refused, ..phase(1000, 100.0, 900) };
+        let errors = Check { name: Check::ERRORS.into(), holds: false, ..Check::default() };
+        reporting(deployment, LoadReport { checks: vec![errors], ..report(measured) })
+    }
+}
+
+fn tolerating(share: &str) -> Flow {
+    Flow::of(&STUDY.replace("steady: {", &format!("steady: {{failures: {{at_most: {share}}}, ")))
+}
+
+#[test]
+fn a_run_in_which_one_in_ten_fails_ends_while_it_settles_and_says_how() {
+    let flow = Flow::of(STUDY);
+    let error = flow.run(&lab(failing_one_in(10))).ending.unwrap_err();
+    let said = error.to_string();
+    assert!(
+        said.contains("100 of 1010 requests failed (at most 10 may): 100 x status 500"),
+        "{said}"
+    );
+    assert!(error.help().unwrap().contains("failures: {at_most: 15%}"));
+}
+
+#[test]
+fn failures_that_are_tolerated_cost_no_slice() {
+    let flow = tolerating("20%");
+    assert_eq!(flow.run(&lab(failing_one_in(10))).ending.unwrap(), Ending::Complete);
+    assert!(flow.slices().iter().all(|slice| slice.invalid.is_empty()));
+    assert_eq!(flow.invalid_arms(), []);
+}
+
+#[test]
+fn an_arm_that_fails_more_often_than_is_tolerated_does_not_count() {
+    let flow = tolerating("0.1%");
+    let ran = flow.run(&lab(failing_one_in(200)));
+    assert_eq!(ran.ending.unwrap(), Ending::Complete);
+    let invalid = flow.invalid_arms();
+    assert_eq!(invalid.len(), 6);
+    assert!(invalid[0].1[0].contains("x status 500"), "{invalid:?}");
+}
+
+#[test]
+fn without_tolerance_a_failed_request_costs_its_slice_alone() {
+    let flow = Flow::of(STUDY);
+    flow.run(&lab(failing_one_in(200))).ending.unwrap();
+    assert!(flow.slices().iter().all(|slice| !slice.invalid.is_empty()));
+    assert_eq!(flow.invalid_arms(), []);
 }
 
 /// What the lab was told of the traffic, proof by proof.
@@ -449,6 +506,7 @@ fn traffic_told(lab: &Lab) -> Vec<Traffic> {
 fn faulty(deployment: &Deployment, _: &LoadPlan) -> FakeLoadScript {
     let measured = PhaseReport {
         statuses: [(200, 900), (201, 90), (302, 1), (404, 2), (503, 3)].into(),
+        unexpected: [(404, 2), (503, 3)].into(),
         errors: [(ErrorKind::Timeout, 4)].into(),
         done: 996,
         ..phase(1000, 100.0, 900)

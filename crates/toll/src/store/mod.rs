@@ -21,8 +21,8 @@ use crate::event::RunEvent;
 use crate::plan::{Arm, Plan};
 
 pub use record::{
-    ArmFile, ArmRecord, CapacityRecord, ClusterChoice, HostFacts, Invalid, RoundFile, RoundRecord,
-    RunRecord, SettleRecord, SettleSlice, SliceRecord,
+    ArmFile, ArmRecord, CapacityRecord, ClusterChoice, Failing, HostFacts, Invalid, LastLines,
+    RoundFile, RoundRecord, RunRecord, SettleRecord, SettleSlice, SliceRecord,
 };
 
 /// What can go wrong with a run's directory.

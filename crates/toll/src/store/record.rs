@@ -1,8 +1,10 @@
 //! What a run's directory holds, as read back.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toll_lab::artifacts::Artifact;
 use toll_lab::{CutLog, Isolation, Proof, Sample};
@@ -172,7 +174,16 @@ pub struct ArmFile {
 
 /// Why a slice, or an arm with all its slices, does not count.
 #[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error,
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+    JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Invalid {
@@ -208,10 +219,52 @@ pub enum Invalid {
         /// What would have been right, milliseconds.
         most_ms: u64,
     },
+    /// More requests failed than the load tolerates.
+    #[error("{load}: {failing}")]
+    Failures {
+        load: String,
+        /// What was seen.
+        failing: Failing,
+    },
     /// Something broke; older runs have all their reasons as such a text.
     #[error("{0}")]
     #[serde(untagged)]
     Broke(String),
+}
+
+/// Requests of which more failed than may.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Failing {
+    pub failed: u64,
+    pub sent: u64,
+    /// How they failed, in words, and how many of them.
+    pub how: Vec<(String, u64)>,
+    /// Failed requests that would have been borne.
+    pub most: u64,
+    /// What a service on the path logged last, when one logs anything.
+    pub log: Option<LastLines>,
+}
+
+/// The end of a service's log.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct LastLines {
+    pub service: String,
+    pub lines: Vec<String>,
+}
+
+impl fmt::Display for Failing {
+    /// `41 of 400 requests failed (at most 4 may): 39 x status 500, 2 x timeout`, and what was logged last.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how: Vec<String> = self.how.iter().map(|(how, n)| format!("{n} x {how}")).collect();
+        let Self { failed, sent, most, .. } = self;
+        write!(f, "{failed} of {sent} requests failed (at most {most} may): {}", how.join(", "))?;
+        match &self.log {
+            Some(LastLines { service, lines }) => {
+                write!(f, "; the last lines of {service}:\n  {}", lines.join("\n  "))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 impl From<&str> for Invalid {

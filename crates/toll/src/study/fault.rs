@@ -297,12 +297,27 @@ pub(super) enum Problem {
         "say what it runs for a POST, for example\n`write: INSERT INTO orders (key) SELECT $1::text::json ->> 'key'`"
     ))]
     PostToReadOnly { service: String },
-    #[error("a GET has no body")]
-    #[diagnostic(help("write `method: POST`, or remove `body`"))]
-    BodyOfGet,
+    #[error("a {method} has no body")]
+    #[diagnostic(help("write `method: POST`, or remove the body"))]
+    BodyOfRead { method: &'static str },
     #[error("there is no body whose type it could be")]
     #[diagnostic(help("add a `body`, or remove `content_type`"))]
     TypeOfNoBody,
+    #[error("a request has one body")]
+    #[diagnostic(help("keep `body` or `body_file`"))]
+    TwoBodies,
+    #[error("there is no Envoy of toll's own beside the services of this variant")]
+    #[diagnostic(help("add `sidecar: {{proxy: envoy}}`, or remove `envoy`"))]
+    SettingsOfNoEnvoy,
+    #[error("the traffic there cannot be {rate}")]
+    #[diagnostic(help("write requests per second, for example `rate: 2000/s`"))]
+    RelativeTraffic { rate: String },
+    #[error("`{name}` is no name of a header")]
+    #[diagnostic(help("letters, digits and dashes, for example `x-tenant: acme`"))]
+    NoHeader { name: String },
+    #[error("toll sets the header `{name}` itself")]
+    #[diagnostic(help("{}", header_help(name)))]
+    HeaderOfToll { name: String },
     #[error("a {what} cannot last {duration}")]
     #[diagnostic(help("{}", duration_help(what)))]
     NoDuration { what: &'static str, duration: String },
@@ -425,6 +440,13 @@ fn duration_help(what: &str) -> &'static str {
     match what {
         "run" => "write how long the run may take, for example `for: 5m`",
         _ => "for example `slice: 400ms`",
+    }
+}
+
+fn header_help(name: &str) -> &'static str {
+    match name.to_ascii_lowercase().as_str() {
+        "content-type" => "write `content_type: ...` beside the body",
+        _ => "leave it out: it follows from the URL and the body",
     }
 }
 

@@ -15,12 +15,13 @@ mod sense;
 mod shape;
 mod tree;
 
+pub use environment::OF_ENVIRONMENT;
 pub use fault::{StudyErrors, Warning, nearest};
 pub use model::{
-    AirlinePart, Ambient, App, Arrivals, By, Combination, Curve, Database, DatabaseProgram,
-    Derived, Egress, EgressGateway, Gateway, JavaAgent, Length, Load, LoadModel, Method, Metric,
-    Mtls, NodeProxy, PetclinicPart, Profile, Program, Queries, Ready, Reference, Request, Runtime,
-    Server, Service, Settle, Sidecar, Study, Variant, Version, Vus, Weighted,
+    AirlinePart, Ambient, App, Arrivals, By, Call, Combination, Curve, Database, DatabaseProgram,
+    Derived, Egress, EgressGateway, EnvoySettings, Gateway, JavaAgent, Length, Load, LoadModel,
+    Metric, Mtls, NodeProxy, PetclinicPart, Profile, Program, Queries, Ready, Reference, Request,
+    Runtime, Server, Service, Settle, Sidecar, Study, Traffic, Variant, Version, Vus, Weighted,
 };
 pub use quantity::{Name, Rate, Setting, Share, TimeSpan};
 pub use schema::schema;
@@ -66,6 +67,19 @@ pub fn read(
     match read_into(text, env, &mut faults) {
         Some(read) if faults.is_empty() => Ok(read),
         _ => Err(StudyErrors::new(name, text, faults)),
+    }
+}
+
+/// What any YAML text holds.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn yaml(text: &str) -> Result<serde_json::Value, String> {
+    let mut faults = Vec::new();
+    let root = tree::grow(text, &mut faults).map_err(|fault| fault.to_string())?;
+    match faults.first() {
+        Some(fault) => Err(fault.to_string()),
+        None => Ok(root.plain()),
     }
 }
 

@@ -4,6 +4,7 @@
 //! Nothing is resolved: a rate may still be a share of the capacity, a binary may still be missing.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -17,7 +18,7 @@ mod reference;
 mod sweep;
 
 pub use app::{
-    Airline, AirlinePart, App, BuiltIn, Database, DatabaseProgram, Gateway, Petclinic,
+    Airline, AirlinePart, App, BuiltIn, Call, Database, DatabaseProgram, Gateway, Petclinic,
     PetclinicPart, Program, Queries, Ready, Runtime, Server, Service,
 };
 pub use reference::{Derived, Figures, Recomputed, Reference};
@@ -39,9 +40,9 @@ pub struct Study {
     /// The configurations that are compared, by name.
     #[schemars(extend("minProperties" = 1))]
     pub variants: IndexMap<Name, Variant>,
-    /// The variant that the others are held against.
+    /// The variant that the others are held against; the first one when it is left out.
     #[schemars(extend("examples" = ["bare"]))]
-    pub baseline: Name,
+    pub baseline: Option<Name>,
     /// The loads that every variant bears, by name.
     #[schemars(extend("minProperties" = 1))]
     pub loads: IndexMap<Name, Load>,
@@ -86,8 +87,23 @@ pub struct Study {
     /// What `--runtime spring` changes besides the runtime: a JVM takes longer to reach its steady state.
     #[serde(default)]
     pub spring: Changes,
+    /// Where the application is going to run: costs are shown at its traffic.
+    pub traffic: Option<Traffic>,
     /// Published figures of the same study, shown beside the user's own.
     pub reference: Option<Reference>,
+}
+
+/// Where the application is going to run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"rate": "2000/s", "pods": 12}]))]
+pub struct Traffic {
+    /// Requests per second that the entry gets there.
+    #[schemars(extend("examples" = ["2000/s"]))]
+    pub rate: Rate,
+    /// Pods of all services together there; as many as here when it is left out.
+    #[schemars(range(min = 1, max = 100_000), extend("examples" = [12]))]
+    pub pods: Option<u32>,
 }
 
 /// Who sends the load.
@@ -153,6 +169,22 @@ impl Metric {
         }
     }
 
+    /// The unit of its figures.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::LatencyP50
+            | Self::LatencyP90
+            | Self::LatencyP95
+            | Self::LatencyP99
+            | Self::LatencyMean
+            | Self::CpuPerRequest
+            | Self::ApplicationCpuPerRequest
+            | Self::MeshCpuPerRequest => "us",
+            Self::Throughput => "requests/s",
+            Self::Memory => "bytes",
+        }
+    }
+
     /// Which quantile of the latency's histogram a percentile is, 0..1.
     pub fn quantile(self) -> Option<f64> {
         match self {
@@ -184,9 +216,30 @@ pub struct Variant {
     pub egress: Option<Egress>,
     /// A proxy on each node.
     pub ambient: Option<Ambient>,
+    /// Your own settings of the sidecars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub envoy: Option<EnvoySettings>,
     /// Services that run as another program than in the application.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub services: IndexMap<Name, Version>,
+}
+
+/// Settings of the Envoy sidecars that toll plays: files are YAML, and a relative path follows the study file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("examples" = [{"concurrency": 1, "filters": ["lua.yaml"]}]))]
+pub struct EnvoySettings {
+    /// Worker threads; two, as Istio has them, when it is left out.
+    #[schemars(range(min = 1, max = 128), extend("examples" = [1]))]
+    pub concurrency: Option<u32>,
+    /// Log each request, as Envoy's format has it, into the sidecar's log.
+    pub access_log: bool,
+    /// Files of one HTTP filter each (`name` and `typed_config`), put before the router, in order.
+    #[schemars(extend("examples" = [["lua.yaml"]]))]
+    pub filters: Vec<PathBuf>,
+    /// File that is merged into the whole configuration at the end, as a JSON Merge Patch (RFC 7396).
+    #[schemars(extend("examples" = ["overlay.yaml"]))]
+    pub bootstrap_overlay: Option<PathBuf>,
 }
 
 /// Another version of a service that is a `command`.
@@ -351,6 +404,11 @@ pub struct Load {
     #[serde(default)]
     #[schemars(extend("minProperties" = 1, "examples" = [{"search": {"weight": 4, "path": "/flights"}}]))]
     pub mix: IndexMap<Name, Weighted>,
+    /// A request without an answer after this long has failed.
+    #[serde(default = "seconds::<10>")]
+    pub timeout: TimeSpan,
+    /// Failed requests that are tolerated; none when it is left out.
+    pub failures: Option<Failures>,
     /// Spans that one request leaves where it is traced, by service; the proof of path counts them.
     #[serde(default)]
     #[schemars(extend("examples" = [{"gateway": 1, "vets": 9}]))]
@@ -365,6 +423,16 @@ pub struct Load {
     pub matrix: Option<Matrix>,
 }
 
+/// Failed requests that a load tolerates.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"at_most": "1%"}]))]
+pub struct Failures {
+    /// Share of the requests of a variant in a round.
+    #[schemars(extend("examples" = ["1%"]))]
+    pub at_most: Share,
+}
+
 /// What a load asks the entry.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -373,12 +441,22 @@ pub struct Request {
     pub method: Method,
     /// Path and query; `{{counter}}` and `{{random}}` in it are filled in for each request.
     pub path: UrlPath,
+    /// Further headers, with the same placeholders. `${NAME}` in a value is taken from the environment whenever a load
+    /// begins, and never stored.
+    #[schemars(extend("examples" = [{"authorization": "Bearer ${TOKEN}"}]))]
+    pub headers: IndexMap<String, Setting>,
     /// Content-Type of the body, `application/json` when it is left out.
     #[schemars(extend("examples" = ["application/json"]))]
     pub content_type: Option<String>,
-    /// Body of a POST; `{{counter}}` and `{{random}}` in it are filled in for each request.
+    /// Body; `{{counter}}` and `{{random}}` in it are filled in for each request.
     #[schemars(extend("examples" = ["hello"]))]
     pub body: Option<String>,
+    /// File with the body, instead of `body`; a relative path follows the study file.
+    #[schemars(extend("examples" = ["order.json"]))]
+    pub body_file: Option<PathBuf>,
+    /// Statuses of good answers; all below 400 when it is left out.
+    #[schemars(inner(range(min = 100, max = 599)), extend("examples" = [[200, 404]]))]
+    pub expect: Vec<u16>,
 }
 
 /// One request of a mix.
@@ -393,7 +471,7 @@ pub struct Weighted {
     pub request: Request,
 }
 
-/// The methods that the built-in service tells apart.
+/// The methods of HTTP (RFC 9110, RFC 5789) that a load can have. The built-in service writes on a POST.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 #[schemars(extend("examples" = ["POST"]))]
@@ -401,8 +479,38 @@ pub enum Method {
     /// Reads.
     #[default]
     Get,
+    /// Reads, and the answer has no body.
+    Head,
     /// Writes.
     Post,
+    /// Replaces.
+    Put,
+    /// Changes.
+    Patch,
+    /// Removes.
+    Delete,
+    /// Asks what is allowed.
+    Options,
+}
+
+impl Method {
+    /// Whether it only reads, and so has no body.
+    pub fn reads(self) -> bool {
+        matches!(self, Self::Get | Self::Head | Self::Options)
+    }
+
+    /// As it is sent.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+            Self::Options => "OPTIONS",
+        }
+    }
 }
 
 /// How requests are released.
@@ -630,6 +738,25 @@ pub enum Profile {
 }
 
 impl Study {
+    /// The variant that the others are held against.
+    ///
+    /// # Panics
+    /// Of a study without variants, which the reader refuses.
+    pub fn baseline(&self) -> &Name {
+        let first = || self.variants.keys().next().expect("a study has a variant");
+        self.baseline.as_ref().unwrap_or_else(first)
+    }
+
+    /// The files that it refers to, as written: bodies of requests, and settings of proxies.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let asked = self.loads.values().flat_map(Load::asked);
+        let bodies = asked.filter_map(|(request, _)| request.body_file.as_deref());
+        let envoys = self.variants.values().filter_map(|variant| variant.envoy.as_ref());
+        let settings =
+            envoys.flat_map(|envoy| envoy.filters.iter().chain(&envoy.bootstrap_overlay));
+        bodies.chain(settings.map(PathBuf::as_path))
+    }
+
     /// The study with what the profile changes.
     pub fn with_profile(self, profile: Profile) -> Self {
         let changes = match profile {
@@ -657,6 +784,13 @@ impl Study {
             load.end_as(changes, changes.loads.get(name).copied());
         }
         self
+    }
+}
+
+impl Request {
+    /// Whether it has a body, from the study or from a file.
+    pub fn has_body(&self) -> bool {
+        self.body.is_some() || self.body_file.is_some()
     }
 }
 

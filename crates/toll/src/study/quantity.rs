@@ -130,6 +130,13 @@ pub enum Binary {
 ))]
 pub struct Setting(String);
 
+impl Setting {
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 /// The YAML types that a setting may have.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -242,7 +249,7 @@ impl fmt::Display for TimeSpan {
 }
 
 impl Name {
-    const FORMAT: &str = "toll-name";
+    pub(super) const FORMAT: &str = "toll-name";
     const LONGEST: usize = 40;
 
     /// The name's text.

@@ -120,7 +120,8 @@ impl Violation {
 }
 
 fn unknown_baseline(study: &Study) -> Vec<Violation> {
-    let problem = unknown("variant", &study.baseline, study.variants.keys());
+    let problem =
+        study.baseline.as_ref().and_then(|name| unknown("variant", name, study.variants.keys()));
     let at = |problem| at_value(problem, Pointer::to(&["baseline"])).from(&["variants"]);
     problem.map(at).into_iter().collect()
 }

@@ -56,7 +56,7 @@ impl Walk<'_> {
                 self.foreign(spot, entries, values)
             }
             (Shape::List(items), Content::List(nodes)) => self.list(spot, nodes, items),
-            (Shape::List(_), Content::Scalar(Value::String(text)))
+            (Shape::List(_) | Shape::Names(_), Content::Scalar(Value::String(text)))
                 if allows("string", spot.schema) =>
             {
                 let problem = text_problem(text, spot.schema);

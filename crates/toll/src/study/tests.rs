@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::model::Closed;
+use super::model::Method;
 use super::quantity::{Binary, Name, Share, TimeSpan};
 use super::retired::{PLAYED, RETIRED};
 use super::schema::{Keys, Shape, example_of};
@@ -245,7 +246,7 @@ shown_as! {
     a_key_of_another_proxy_is_unknown: "proxy: envoy, mtls: strict" => "proxy: envoy, binary: x";
     a_missing_key_is_shown_with_an_example: "port: 9000, " => "";
     a_missing_key_of_a_block_is_shown_at_the_key_of_the_block: "      port: 9999\n" => "";
-    a_missing_key_of_the_whole_file_is_shown_at_its_start: "baseline: bare\n" => "";
+    a_missing_key_of_the_whole_file_is_shown_at_its_start: "study: sound\n" => "";
     a_missing_proxy_is_shown_with_an_example: "proxy: envoy, " => "";
     a_number_where_a_mapping_is_wanted_is_shown: "{bytes: 5}" => "5";
     a_text_where_a_number_is_wanted_is_shown: "rounds: 8" => "rounds: five";
@@ -333,7 +334,7 @@ shown_as! {
     a_misspelt_runtime_is_answered_with_the_nearest_one: "runtime: spring" => "runtime: sprig";
     a_database_needs_a_seed: "          seed: CREATE TABLE log (line text)\n" => "";
     an_empty_query_is_shown: "read: SELECT 1 AS one" => "read: \"\"";
-    an_unknown_method_is_answered_with_the_known_ones: "method: POST" => "method: PUT";
+    an_unknown_method_is_answered_with_the_known_ones: "method: POST" => "method: PAST";
     a_get_has_no_body: "method: POST, " => "";
     a_type_needs_a_body: ", body: 'n {{counter}}'" => "";
     a_path_without_its_slash_is_shown_with_examples: "{path: /log}" => "{path: log}";
@@ -1259,7 +1260,7 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         with("settle: {slice: 250ms, max: 3s}", "settle:"),
         with("rounds: 8", "headline: [latency_p5]"),
         with("rounds: 8", "headline: []"),
-        with("baseline: bare\n", ""),
+        with("study: sound\n", ""),
         with("calls: [server]", "calls: [server], program: {command: []}"),
         with("calls: [server]", "calls: [server], program: petclinic"),
         with("calls: [server]", "calls: [server], program: {}"),
@@ -1270,7 +1271,9 @@ fn a_general_validator_agrees_with_the_reader_on_the_shape() {
         replaced(CHAIN, "to: front", "too: front"),
         replaced(CHAIN, "runtime: spring", "runtime: sprig"),
         replaced(CHAIN, "{path: /log}", "{path: log}"),
-        replaced(CHAIN, "method: POST", "method: PUT"),
+        replaced(CHAIN, "method: POST", "method: PAST"),
+        with("calls: [server]", "calls: [{server: {per_reqest: 2}}]"),
+        with("calls: [server]", "calls: [{server: {per_request: 0}}]"),
         replaced(CHAIN, "{requests: 1000000}", "{}"),
         replaced(CHAIN, "{requests: 1000000}", "{requests: 1000000, slice: 1m}"),
         replaced(CHAIN, "p95: 8.2", "p95: -8.2"),
@@ -1312,4 +1315,43 @@ fn several_pods_of_the_entry_need_a_gateway_before_them() {
         said.contains("and it has 2 pods") && said.contains("put a gateway before it"),
         "{said}"
     );
+}
+
+/// A load with a header from the environment.
+fn with_token(env: &dyn Fn(&str) -> Option<String>) -> Result<Study, StudyErrors> {
+    let request = "slice: 400ms, request: {headers: {authorization: \"Bearer ${TOKEN}\"}}}";
+    let text = SOUND.replacen("slice: 400ms}", request, 1);
+    assert_ne!(text, SOUND);
+    read("study.yaml", &text, env).map(|(study, _)| study)
+}
+
+#[test]
+fn the_value_of_a_header_from_the_environment_is_not_in_the_study() {
+    let study = with_token(&|name| (name == "TOKEN").then(|| "secret".into())).unwrap();
+    let written = serde_json::to_string(&study).unwrap();
+    assert!(written.contains("Bearer {{env.TOKEN}}") && !written.contains("secret"), "{written}");
+}
+
+#[test]
+fn a_header_needs_its_variable() {
+    let errors = with_token(&no_environment).unwrap_err();
+    assert!(format!("{:?}", miette::Report::new(errors)).contains("TOKEN"));
+}
+
+#[test]
+fn a_call_may_say_how_often() {
+    let text = SOUND.replace("calls: [server]", "calls: [{server: {per_request: 2}}]");
+    let (study, _) = read("study.yaml", &text, &no_environment).unwrap();
+    let calls = &study.app.services["client"].calls;
+    assert_eq!((calls[0].to.as_str(), calls[0].per_request), ("server", Some(2)));
+    let again: Study = serde_json::from_value(serde_json::to_value(&study).unwrap()).unwrap();
+    assert_eq!(again, study);
+}
+
+#[test]
+fn the_first_variant_is_the_baseline_unless_another_one_is() {
+    let text = SOUND.replace("baseline: bare\n", "");
+    assert_ne!(text, SOUND);
+    let (study, _) = read("study.yaml", &text, &no_environment).unwrap();
+    assert_eq!(study.baseline().as_str(), "bare");
 }

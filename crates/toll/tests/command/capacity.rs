@@ -59,6 +59,7 @@ fn variant(name: &str, data_plane: DataPlane) -> Value {
         port: 8080,
         program,
         calls: calls.iter().map(|callee| (*callee).into()).collect(),
+        observed_calls: vec![],
         metrics: None,
         tls: false,
         node: None,
@@ -68,7 +69,8 @@ fn variant(name: &str, data_plane: DataPlane) -> Value {
         service("nginx", Program::Nginx(Nginx { bytes: 615 }), &[]),
     ];
     let (nodes, entry) = (1, "gateway".into());
-    let deployment = Deployment { nodes, name: name.into(), entry, services, data_plane };
+    let envoy = Box::default();
+    let deployment = Deployment { nodes, name: name.into(), entry, services, data_plane, envoy };
     json!({"name": name, "describes": name, "state": {"ready": deployment}})
 }
 

@@ -9,7 +9,7 @@ use crate::evidence::Plaintext;
 use crate::programs::expected;
 use crate::proof::bounds::Bounds;
 use crate::proof::claims::{at_least_claim, count_claim, distinct};
-use crate::proof::expected::Expected;
+use crate::proof::expected::{Expected, calls_seen};
 use crate::proof::outsider::{AN_ANSWER, CLOSED, does, outsider_claim};
 use crate::proof::own_counts::{self, Mark};
 use crate::proof::trace::{Hop, Traces};
@@ -48,7 +48,7 @@ pub(in crate::kubernetes) fn prove(
     claims.extend(traces.claims);
     claims.extend(plaintext_claims(seen, outsider));
     let left_out = [traces.left_out, not_asked].concat();
-    Proof { claims, left_out, traversals: Vec::new(), spans: None }
+    Proof { claims, left_out, traversals: Vec::new(), calls: calls_seen(seen), spans: None }
 }
 
 fn inbound_claims(

@@ -31,6 +31,7 @@ pub(crate) fn prove(seen: &Window<'_>, topology: &Topology, jar: &Path) -> Proof
         claims: [traced.claims, network.claims].concat(),
         left_out: [traced.left_out, network.left_out].concat(),
         traversals: Vec::new(),
+        calls: Vec::new(),
         spans: traced.spans,
     }
 }

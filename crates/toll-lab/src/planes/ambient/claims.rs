@@ -47,7 +47,7 @@ pub(crate) fn prove(
     claims.extend(databases.external_claims());
     claims.extend(mesh.outsider_claims(outsider));
     let left_out = [traces.left_out, not_asked, databases.left_out(), uncrossed].concat();
-    Proof { claims, left_out, traversals: Vec::new(), spans: None }
+    Proof { claims, left_out, traversals: Vec::new(), calls: vec![], spans: None }
 }
 
 /// An ambient data plane, and what was seen of it.

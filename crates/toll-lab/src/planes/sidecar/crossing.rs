@@ -1,7 +1,7 @@
 //! How often requests crossed sidecars: counted at each way through each of them, and added up.
 
 use crate::claim::{Claim, Direction, LeftOut, Topic, Traversal};
-use crate::deployment::{Deployment, Program, Service};
+use crate::deployment::{Deployment, Service};
 use crate::evidence::ProxyCounters;
 use crate::programs::databases::Databases;
 use crate::proof::bounds::Bounds;
@@ -62,9 +62,11 @@ pub(super) fn every_request(
     if let Some(database) = asked_by_users_own(seen) {
         return Err(LeftOut::Crossings { database: database.to_owned() });
     }
-    let mut programs = seen.deployment.services.iter().map(|service| &service.program);
-    let claim = match programs.any(Program::calls_by_request) {
-        // As many as its calls, which depend on what it asks for.
+    let calls_vary = |service: &Service| {
+        service.program.calls_by_request() || !service.observed_calls.is_empty()
+    };
+    let claim = match seen.deployment.services.iter().any(calls_vary) {
+        // As many as its calls, which depend on what it asks for, or on the program.
         true => "every request crossed the sidecars on its way".to_owned(),
         false => {
             let once = Expected::of_requests(seen.deployment, 1);

@@ -14,6 +14,7 @@ use crate::Role;
 use crate::certificates::external::externals_of;
 use crate::deployment::{Egress, Mtls};
 use crate::envoy::plan::{ProxyPlan, Workers};
+use crate::envoy::settings::applied;
 use crate::error::DataPlaneError;
 use crate::topology::{Capture, Site};
 
@@ -23,8 +24,10 @@ use crate::topology::{Capture, Site};
 /// When a socket's path is too long, the topology lacks a pod or a call, or calls cannot share a port.
 pub(super) fn plan(site: Site<'_>, mtls: Mtls) -> Result<ProxyPlan, DataPlaneError> {
     let pod = (Role::Sidecar, site.pod.pod.as_str());
-    let plan = ProxyPlan::new(pod, Workers::Two, site.dir, |admin_socket| {
-        Sidecar::new(site, mtls)?.bootstrap(admin_socket)
+    let settings = &site.deployment.envoy;
+    let workers = settings.concurrency.map_or(Workers::Two, Workers::Number);
+    let plan = ProxyPlan::new(pod, workers, site.dir, |admin_socket| {
+        Ok(applied(Sidecar::new(site, mtls)?.bootstrap(admin_socket)?, settings))
     })?;
     let redirect = match site.topology.capture {
         Capture::Transparent(bypass) => Some(redirect::script(bypass, excluded(site))),

@@ -55,7 +55,7 @@ pub(crate) fn prove(seen: &Window<'_>, topology: &Topology, outsider: &Outsider)
     if leaves && topology.capture == Capture::Explicit {
         left_out.push(LeftOut::SharedAddress);
     }
-    Proof { claims, left_out, traversals, spans: None }
+    Proof { claims, left_out, traversals, calls: vec![], spans: None }
 }
 
 /// What the proxies of one service must have counted.

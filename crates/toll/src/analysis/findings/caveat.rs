@@ -1,13 +1,15 @@
 //! What weakens a result, as facts: [`crate::analysis`] finds them, the report words them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toll_lab::ServiceSpans;
 
-use super::{DatabaseServer, LeftOut, Metric, Owner, Regime};
+use super::named;
+use super::{CallRate, DatabaseServer, LeftOut, Metric, Owner, Regime};
 use crate::store::Invalid;
 
 /// Something that weakens the result, in the order of the report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "caveat", rename_all = "snake_case")]
 pub enum Caveat {
     /// Fewer rounds ran than were planned.
@@ -17,11 +19,22 @@ pub enum Caveat {
     /// Arms of which no slice counts.
     InvalidArms { arms: Vec<InvalidArm>, all: usize },
     /// Slices of sound arms that do not count, and each reason with its number of slices.
-    InvalidSlices { slices: usize, all: usize, reasons: Vec<(Invalid, usize)> },
+    InvalidSlices {
+        slices: usize,
+        all: usize,
+        #[serde(
+            serialize_with = "named::list::<named::ReasonCount, _, _>",
+            deserialize_with = "named::read_list::<named::ReasonCount, _, _>"
+        )]
+        #[schemars(with = "Vec<named::ReasonCount>")]
+        reasons: Vec<(Invalid, usize)>,
+    },
     /// What the plan, the machine or the lab says of itself, in its words.
     Text { kind: CaveatKind, text: String },
     /// Loads at an equal rate that was not equal.
     UnequalRates { loads: Vec<LoadRates> },
+    /// Calls that a variant does not make as often as the baseline.
+    OtherCalls { calls: Vec<CallRate> },
     /// Arms whose answers did not keep up with arrivals.
     NotCarried { arms: Vec<LaggingArm> },
     /// Comparisons of latencies of which `both`, or one, is that of a queue.
@@ -47,7 +60,14 @@ pub enum Caveat {
     /// Percentiles of an open loop in which the generator's own lateness shows.
     SendLag { percentiles: Vec<LatePercentile> },
     /// Checks of the load generator that did not hold, so that it may have been the limit; each with its number of slices.
-    Generator { checks: Vec<(String, usize)> },
+    Generator {
+        #[serde(
+            serialize_with = "named::list::<named::CheckCount, _, _>",
+            deserialize_with = "named::read_list::<named::CheckCount, _, _>"
+        )]
+        #[schemars(with = "Vec<named::CheckCount>")]
+        checks: Vec<(String, usize)>,
+    },
     /// Arms at whose first slice the services were still changing.
     Unsettled { arms: usize, all: usize },
     /// A heap that grew; the baseline says whether the variant has something to do with it.
@@ -66,13 +86,34 @@ pub enum Caveat {
     /// Loads under which an agent's spans were not counted, since nobody said how many there should be.
     UncountedSpans { variant: String, loads: Vec<LoadNames> },
     /// Counters that could not be read: whose, why, and in how many slices.
-    MissingReadings { reasons: Vec<(Owner, String, usize)> },
+    MissingReadings {
+        #[serde(
+            serialize_with = "named::list::<named::MissingReading, _, _>",
+            deserialize_with = "named::read_list::<named::MissingReading, _, _>"
+        )]
+        #[schemars(with = "Vec<named::MissingReading>")]
+        reasons: Vec<(Owner, String, usize)>,
+    },
     /// What pods did not tell of themselves: which, why, and in how many slices.
-    MissingMetrics { reasons: Vec<(String, String, usize)> },
+    MissingMetrics {
+        #[serde(
+            serialize_with = "named::list::<named::MissingMetric, _, _>",
+            deserialize_with = "named::read_list::<named::MissingMetric, _, _>"
+        )]
+        #[schemars(with = "Vec<named::MissingMetric>")]
+        reasons: Vec<(String, String, usize)>,
+    },
     /// Pods whose JVMs reported in no round what is alive in their heaps.
     UnknownHeaps { pods: Vec<String> },
     /// Services of whose logs only the begin and the end are kept, and the most that each wrote in a round, bytes.
-    CutLogs { logs: Vec<(String, u64)> },
+    CutLogs {
+        #[serde(
+            serialize_with = "named::list::<named::LogSize, _, _>",
+            deserialize_with = "named::read_list::<named::LogSize, _, _>"
+        )]
+        #[schemars(with = "Vec<named::LogSize>")]
+        logs: Vec<(String, u64)>,
+    },
     /// What `kubectl top pods` would show where rounding every pod up makes the most of little.
     RoundedUp {
         load: String,
@@ -84,7 +125,9 @@ pub enum Caveat {
 }
 
 /// What a caveat is about; in the order of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum CaveatKind {
     /// Not all ran that was planned.
@@ -116,6 +159,7 @@ impl Caveat {
             Self::InvalidArms { .. } | Self::InvalidSlices { .. } => CaveatKind::Invalid,
             Self::Text { kind, .. } => *kind,
             Self::UnequalRates { .. }
+            | Self::OtherCalls { .. }
             | Self::NotCarried { .. }
             | Self::NearLimit { .. }
             | Self::UnevenSpanRates { .. } => CaveatKind::Comparison,
@@ -143,7 +187,7 @@ impl Caveat {
 }
 
 /// An arm of which no slice counts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InvalidArm {
     pub arm: String,
     pub round: usize,
@@ -151,7 +195,7 @@ pub struct InvalidArm {
 }
 
 /// What the slowest and the fastest variant completed under a load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadRates {
     pub load: String,
     pub low_per_s: f64,
@@ -159,7 +203,7 @@ pub struct LoadRates {
 }
 
 /// An arm that did not keep up, and in how many rounds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LaggingArm {
     pub arm: String,
     pub load: String,
@@ -167,7 +211,7 @@ pub struct LaggingArm {
 }
 
 /// Two variants under a load, of which one at least is near its limit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegimePair {
     pub load: String,
     pub baseline: Regime,
@@ -175,7 +219,7 @@ pub struct RegimePair {
 }
 
 /// An effect as it is reported, and as another estimator has it; ratios.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TwoFigures {
     pub load: String,
     pub variant: String,
@@ -185,7 +229,7 @@ pub struct TwoFigures {
 }
 
 /// Loads that are named together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadNames {
     Load(String),
@@ -197,7 +241,7 @@ pub enum LoadNames {
 }
 
 /// Rounds of a variant, under the load that has the fewest and under the one that has the most of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariantRounds {
     pub variant: String,
     pub fewest: usize,
@@ -205,7 +249,7 @@ pub struct VariantRounds {
 }
 
 /// A percentile that lies by this share above that of the service time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatePercentile {
     pub load: String,
     pub variant: String,
@@ -214,7 +258,7 @@ pub struct LatePercentile {
 }
 
 /// Whether a heap grows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Growth {
     Grows,

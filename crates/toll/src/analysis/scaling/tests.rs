@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::analysis::Counted;
-use crate::analysis::findings;
-use crate::analysis::findings::{Estimate, Findings};
+use crate::analysis::findings::Estimate;
 use crate::analysis::fixture::replicas::{Costs, TRUTH, Truth, ambient_replicas};
 use crate::analysis::fixture::{each_slice, without, without_arms};
 use crate::analysis::tally::Tally;
@@ -291,13 +290,4 @@ fn one_round_gives_a_line_all_the_same() {
     let memory = scaling_of(&found, "sidecar", ScaledQuantity::Memory);
     assert_eq!(memory.per_pod.rounds, 1);
     assert!((memory.per_pod.value - 20.0).abs() < 0.5);
-}
-
-#[test]
-fn findings_of_a_sweep_survive_their_json() {
-    let found = findings(&ambient_replicas());
-    let text = serde_json::to_string(&found).unwrap();
-    assert!(!found.scalings.is_empty() && !found.crossings.is_empty());
-    let again: Findings = serde_json::from_str(&text).unwrap();
-    assert_eq!((again.scalings, again.crossings), (found.scalings, found.crossings));
 }

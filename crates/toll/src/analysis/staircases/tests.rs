@@ -4,7 +4,7 @@ use toll_lab::Role;
 
 use super::*;
 use crate::analysis::findings;
-use crate::analysis::findings::{Derived, Findings};
+use crate::analysis::findings::Derived;
 use crate::analysis::fixture::replicas::ambient_replicas;
 use crate::analysis::fixture::staircase::{
     ANSWER_BYTES, BASELINE, STAIRCASE, STEPS, Shape, TRUTH, Truth, egress_gateway, run,
@@ -290,15 +290,6 @@ mod differences {
         assert_eq!((found.lines.len(), found.differences.len()), (6, 8));
         let ratio = found.differences[0].throughput_ratio;
         assert_eq!((ratio.rounds, ratio.low, ratio.high), (1, ratio.value, ratio.value));
-    }
-
-    #[test]
-    fn findings_of_a_staircase_survive_their_json() {
-        let found = findings(&egress_gateway());
-        let text = serde_json::to_string(&found).unwrap();
-        let again: Findings = serde_json::from_str(&text).unwrap();
-        assert_eq!(again.staircases.len(), 1);
-        assert_eq!(again.staircases, found.staircases);
     }
 }
 

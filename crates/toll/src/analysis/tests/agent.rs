@@ -100,6 +100,7 @@ fn service(name: &str) -> Service {
         port: 8080,
         program: Program::Command(UserProgram::default()),
         calls: vec![],
+        observed_calls: vec![],
         metrics: None,
     }
 }

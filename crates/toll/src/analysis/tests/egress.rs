@@ -215,10 +215,16 @@ mod caveats {
         let mut run = exact();
         run.host.artifacts.push((Artifact::Nginx, "1.22".into()));
         let facts = findings(&run).facts.into_iter();
-        let is_program = |fact: &Fact| matches!(fact, Fact::Database(_) | Fact::Artifact(..));
+        let is_program = |fact: &Fact| matches!(fact, Fact::Database(_) | Fact::Artifact { .. });
         let lines: Vec<_> = facts.filter(is_program).collect();
         let server = DatabaseServer::StandIn { version: "1.47.0 (made up for tests)".into() };
-        assert_eq!(lines, [Fact::Artifact(Artifact::Nginx, "1.22".into()), Fact::Database(server)]);
+        assert_eq!(
+            lines,
+            [
+                Fact::Artifact { artifact: Artifact::Nginx, version: "1.22".into() },
+                Fact::Database(server)
+            ]
+        );
     }
 
     #[test]

@@ -95,6 +95,7 @@ fn variant(record: &RunRecord, name: &str, data_plane: DataPlane) -> PlannedVari
         port: 80,
         program,
         calls: calls.iter().map(|callee| (*callee).into()).collect(),
+        observed_calls: vec![],
         metrics: None,
     };
     deployment.services = vec![
@@ -162,7 +163,7 @@ fn proof(variant: &str, pods: usize, requests: u64) -> Proof {
     };
     let sidecars = if variant == "sidecar" { nginx(pods) } else { vec![] };
     let traversals = sidecars.into_iter().enumerate().map(way).collect();
-    Proof { claims: vec![], left_out: vec![], traversals, spans: None }
+    Proof { claims: vec![], left_out: vec![], traversals, calls: vec![], spans: None }
 }
 
 /// From the begin of a slice to its end, four a second.

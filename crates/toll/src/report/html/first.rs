@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::palette::Palette;
 use super::{drawing, tone_class};
-use crate::report::first::{Change, Figure, Head, Row, Screen, Sheet, cost_title};
+use crate::report::first::{Change, Figure, Head, Row, Screen, Sheet};
 
 /// An answer of more letters is set smaller.
 const LONG: usize = 170;
@@ -41,7 +41,7 @@ fn pictures(screen: &Screen, palette: &Palette) -> Markup {
             div {
                 @if let Some(chart) = payers { (drawing::figure(chart, palette)) }
                 div.cost {
-                    @if let Some(cost) = &screen.cost { p { b { (cost_title()) ":" } " " (cost) } }
+                    @if let Some((at, cost)) = &screen.cost { p { b { (at) ":" } " " (cost) } }
                     @for line in &screen.further { p { (line) } }
                 }
             }

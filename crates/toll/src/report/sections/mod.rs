@@ -3,6 +3,7 @@
 mod components;
 pub(super) mod content;
 mod curve;
+mod failures;
 mod heap;
 mod jvms;
 pub(super) mod payers;
@@ -18,6 +19,7 @@ mod spans;
 pub(super) mod staircase;
 mod sweep;
 mod tools;
+mod traffic;
 
 use crate::analysis::findings::{Findings, LoadFindings, View};
 
@@ -57,6 +59,7 @@ pub(super) fn all(findings: &Findings, detail: Detail) -> Vec<Section> {
         of_view.map(|i| content::load(findings, *i, vec![]))
     };
     sections.extend(of_view(true));
+    sections.extend(failures::failures(findings));
     sections.extend(curve(findings));
     sections.extend(staircase::sections(&stairs));
     sections.extend(sweep.iter().flat_map(sweep::sections));
@@ -74,6 +77,7 @@ pub(super) fn all(findings: &Findings, detail: Detail) -> Vec<Section> {
     sections.push(proof::proof(findings));
     sections.extend((detail == Detail::All && !stairs.is_empty()).then(|| proof::claims(findings)));
     sections.extend(tools(findings, detail));
+    sections.extend(traffic::at_traffic(findings));
     sections.push(content::caveats(findings));
     sections.extend(settled::settled(findings));
     sections.push(record::rounds(findings, detail));

@@ -1,6 +1,6 @@
 //! Turns the proofs of path into lines and a table. Judges nothing.
 
-use crate::analysis::findings::{Claim, Findings, ProofSummary, SpansOfLoads, Topic};
+use crate::analysis::findings::{CallRate, Claim, Findings, ProofSummary, SpansOfLoads, Topic};
 
 use crate::report::document::{Cell, Group, Piece, Section, Table, Tone, words};
 use crate::report::figures::{rounded, share};
@@ -14,6 +14,7 @@ pub(in crate::report) fn proof(findings: &Findings) -> Section {
     let text = "An arm counts only if the traffic provably took the path that its variant claims. The arms of all rounds are counted; the claims are those of the last.";
     let mut pieces = vec![Piece::Text(text.into())];
     pieces.extend(spans(findings));
+    pieces.extend(calls(findings));
     pieces.extend((!findings.proofs.is_empty()).then(|| {
         let table = if findings.staircases.is_empty() { all_claims } else { side_by_side };
         Piece::Table(table(&findings.proofs))
@@ -99,6 +100,21 @@ fn holds(proof: &ProofSummary, claim: &str) -> Cell {
 
 fn verdict(claim: &Claim) -> Cell {
     if claim.holds { Cell::toned("yes", Tone::Same) } else { Cell::toned("no", Tone::Worse) }
+}
+
+/// How often the user's programs call each other, a line a call; none where the study says it.
+fn calls(findings: &Findings) -> Option<Piece> {
+    let line = |call: &CallRate| {
+        let CallRate { variant, caller, callee, .. } = call;
+        let seen = call.per_request.map_or_else(
+            || "as often as it likes: neither a proxy nor the callee counts it".to_owned(),
+            |rate| format!("{:.3} times a request, as counted", rate.value),
+        );
+        let tone = if call.differs() { Tone::Worse } else { Tone::Neutral };
+        Cell::toned(format!("{variant}: {caller} calls {callee} {seen}"), tone)
+    };
+    let lines: Vec<Cell> = findings.calls.iter().map(line).collect();
+    (!lines.is_empty()).then_some(Piece::List(lines))
 }
 
 /// What arrived at the collector, a line a variant; none in a study without agents.

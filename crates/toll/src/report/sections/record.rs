@@ -81,12 +81,12 @@ pub(in crate::report) fn machine(findings: &Findings) -> Section {
 
 fn label_and_value(fact: &Fact) -> [String; 2] {
     let (label, value) = match fact {
-        Fact::Labelled(label, value) => (label.as_str(), value.clone()),
-        Fact::Artifact(artifact, version) => (artifact.label(), version.clone()),
+        Fact::Labelled { label, value } => (label.as_str(), value.clone()),
+        Fact::Artifact { artifact, version } => (artifact.label(), version.clone()),
         Fact::Database(server) => ("database", database(server)),
         Fact::Profile(name) => ("profile", name.clone()),
         Fact::Runtime(runtime) => ("runtime", runtime.clone()),
-        Fact::WorkNs(services) => {
+        Fact::Work { services } => {
             let burned = |(service, ns): &(String, u64)| {
                 format!("{service} {:?}", Duration::from_nanos(*ns))
             };
@@ -107,7 +107,7 @@ fn label_and_value(fact: &Fact) -> [String; 2] {
 pub(in crate::report) fn machine_line(findings: &Findings) -> String {
     let value = |label: &&str| {
         findings.facts.iter().find_map(|fact| match fact {
-            Fact::Labelled(of, value) if of == *label => Some(value.as_str()),
+            Fact::Labelled { label: of, value } if of == *label => Some(value.as_str()),
             _ => None,
         })
     };

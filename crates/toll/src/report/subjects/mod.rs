@@ -6,3 +6,4 @@ pub(super) mod scaling;
 pub(super) mod spans;
 pub(super) mod staircase;
 pub(super) mod sweep;
+pub(super) mod traffic;

@@ -51,6 +51,9 @@ pub fn petclinic() -> Findings {
         headline: vec![Metric::CpuPerRequest, Metric::LatencyP50],
         headline_load: Some("same-rate".into()),
         extent: extent(&ARMS, ROUNDS),
+        failures: vec![],
+        calls: vec![],
+        traffic: None,
         capacities: [("baseline", 640.0), ("agent", 420.0)]
             .map(|(variant, per_s)| Capacity { variant: variant.into(), per_s })
             .into(),

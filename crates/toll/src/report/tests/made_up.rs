@@ -97,7 +97,7 @@ pub fn open(rate_per_s: f64) -> Release {
 
 /// A line of the machine's facts.
 pub fn fact(label: &str, value: &str) -> Fact {
-    Fact::Labelled(label.into(), value.into())
+    Fact::Labelled { label: label.into(), value: value.into() }
 }
 
 /// A claim that holds.

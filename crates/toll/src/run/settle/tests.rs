@@ -148,7 +148,7 @@ fn a_slice_without_one_good_answer_in_a_later_round_costs_its_arm_the_round() {
         let settles = plan.model == LoadModel::closed(4);
         // The first round has 18 slices of settling.
         if settles && slices.fetch_add(1, Ordering::Relaxed) == 18 {
-            let refused = PhaseReport { statuses: [(503, 40)].into(), ..phase(40, 40.0, 900) };
+            let refused = PhaseReport { unexpected: [(503, 40)].into(), ..phase(40, 40.0, 900) };
             return reporting(deployment, report(refused));
         }
         sound(deployment, plan)
@@ -186,6 +186,7 @@ fn plan_of_writes() -> crate::plan::Plan {
         path: "/second".into(),
         content_type: Some("application/json".into()),
         body: "{}".into(),
+        ..PlannedRequest::default()
     };
     plan
 }

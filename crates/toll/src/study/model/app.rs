@@ -70,10 +70,11 @@ pub struct Service {
     pub env: IndexMap<String, Setting>,
     /// What shows that a `command` is ready, and how long it may take; that it listens on its port when it is left out.
     pub ready: Option<Ready>,
-    /// The services that it calls for each request it gets, in order.
+    /// The services that it calls for each request it gets, in order. A `command` may call as often as it likes: where
+    /// `per_request` does not say how often, calls are counted and compared between variants.
     #[serde(default)]
-    #[schemars(extend("examples" = [["server"]]))]
-    pub calls: Vec<Name>,
+    #[schemars(extend("examples" = [["server"], [{"server": {"per_request": 2}}]]))]
+    pub calls: Vec<Call>,
     /// The group (namespace) under which reports list it.
     #[serde(default = "default_group")]
     pub group: Name,
@@ -90,6 +91,66 @@ pub struct Service {
     #[serde(default)]
     #[schemars(extend("examples" = [["http_requests_total"]]))]
     pub series: Vec<String>,
+}
+
+/// A call of another service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "CallAsWritten", into = "CallAsWritten")]
+#[schemars(try_from = "IndexMap<Name, Times>", into = "IndexMap<Name, Times>", extend(
+    "type" = ["object", "string"], "format" = Name::FORMAT,
+    "minProperties" = 1, "maxProperties" = 1, "examples" = ["server", {"server": {"per_request": 2}}]
+))]
+pub struct Call {
+    /// The service that is called.
+    pub to: Name,
+    /// How often for each request, where the study says so.
+    pub per_request: Option<u32>,
+}
+
+impl From<Name> for Call {
+    fn from(to: Name) -> Self {
+        Self { to, per_request: None }
+    }
+}
+
+/// A name, or a name with how often.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum CallAsWritten {
+    Once(Name),
+    Counted(IndexMap<Name, Times>),
+}
+
+/// How often a service is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Times {
+    /// For each request that the caller gets.
+    #[schemars(range(min = 1, max = 1000), extend("examples" = [2]))]
+    per_request: u32,
+}
+
+impl TryFrom<CallAsWritten> for Call {
+    type Error = &'static str;
+
+    fn try_from(written: CallAsWritten) -> Result<Self, Self::Error> {
+        match written {
+            CallAsWritten::Once(to) => Ok(to.into()),
+            CallAsWritten::Counted(calls) => {
+                let (to, times) = calls.into_iter().next().ok_or("a call has a service")?;
+                Ok(Self { to, per_request: Some(times.per_request) })
+            }
+        }
+    }
+}
+
+impl From<Call> for CallAsWritten {
+    fn from(Call { to, per_request }: Call) -> Self {
+        match per_request {
+            None => Self::Once(to),
+            Some(per_request) => Self::Counted([(to, Times { per_request })].into()),
+        }
+    }
 }
 
 /// What shows that a program is ready: an answer, or that it listens.
@@ -411,10 +472,17 @@ impl App {
             let known = reached.iter().any(|(other, _)| *other == name);
             if let Some(service) = self.services.get(name).filter(|_| !known) {
                 reached.push((name, service));
-                names.extend(&service.calls);
+                names.extend(service.callees());
             }
         }
         reached
+    }
+}
+
+impl Service {
+    /// The services that it calls, in order.
+    pub fn callees(&self) -> impl Iterator<Item = &Name> {
+        self.calls.iter().map(|call| &call.to)
     }
 }
 

@@ -6,7 +6,7 @@
 use super::own_calls::OwnCalls;
 use super::{Violation, at_value, database_at, program_at, unknown};
 use crate::study::fault::Problem;
-use crate::study::model::{Airline, AirlinePart, App, Database, Method, Request, Service, Study};
+use crate::study::model::{Airline, AirlinePart, App, Database, Request, Service, Study};
 use crate::study::quantity::{Name, is_host};
 use crate::study::tree::Pointer;
 
@@ -27,8 +27,9 @@ pub(super) fn check(app: &App) -> Vec<Violation> {
 }
 
 /// One service each of the parts that it calls, and no other. Calls of what is not there are another problem.
-pub(super) fn own_calls(app: &App, part: AirlinePart, calls: &[Name]) -> Option<OwnCalls> {
-    let called: Option<Vec<&Service>> = calls.iter().map(|name| app.services.get(name)).collect();
+pub(super) fn own_calls(app: &App, part: AirlinePart, caller: &Service) -> Option<OwnCalls> {
+    let called: Option<Vec<&Service>> =
+        caller.callees().map(|name| app.services.get(name)).collect();
     let mut parts: Vec<Option<AirlinePart>> = called?.into_iter().map(part_of).collect();
     let mut wanted: Vec<Option<AirlinePart>> = part.calls().iter().copied().map(Some).collect();
     parts.sort_unstable();
@@ -154,10 +155,7 @@ pub(super) fn unanswered(study: &Study, request: &Request, at: &Pointer) -> Opti
 
 /// `GET /customers/N`: method and path, without the query, the last step a number or a placeholder of one.
 fn in_words(request: &Request) -> String {
-    let method = match request.method {
-        Method::Get => "GET",
-        Method::Post => "POST",
-    };
+    let method = request.method.name();
     let path = request.path.as_str().split('?').next().unwrap_or_default();
     let number = |step: &str| {
         let digits = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());

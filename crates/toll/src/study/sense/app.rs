@@ -168,7 +168,7 @@ fn replicated_entry(app: &App) -> Option<Violation> {
 fn unknown_services(app: &App) -> Vec<Violation> {
     let calls = app.services.iter().flat_map(|(caller, service)| {
         let at = service_at(caller, "calls");
-        let numbered = service.calls.iter().enumerate();
+        let numbered = service.callees().enumerate();
         numbered.map(move |(number, called)| (called, at.child(number)))
     });
     let handed_on = app.gateways.iter().map(|(name, gateway)| {
@@ -215,7 +215,7 @@ impl<'s> CircleSearch<'s> {
         else {
             return;
         };
-        for (number, called) in service.calls.iter().enumerate() {
+        for (number, called) in service.callees().enumerate() {
             self.way.push(Call { caller, number });
             match self.way.iter().position(|call| call.caller == called) {
                 Some(start) => self.found.push(circle(&self.way[start..])),
@@ -253,14 +253,14 @@ fn other_calls(app: &App, name: &Name, service: &Service) -> Option<Violation> {
             rule: "the Petclinic's gateway and calls one service".into(),
             example: vec!["vets".into()],
         },
-        Program::Airline(airline) => airline::own_calls(app, airline.part(), &service.calls)?,
+        Program::Airline(airline) => airline::own_calls(app, airline.part(), service)?,
     };
     let OwnCalls { fit, rule, example } = own;
     let at = service_at(name, if service.calls.is_empty() { "program" } else { "calls" });
     let problem = || Problem::OtherCalls { service: name.to_string(), rule, example };
     let found = (!fit).then(|| at_value(problem(), at))?.because_of(service_at(name, "calls"));
     let found = found.because_of(program_at(name, "petclinic", "part"));
-    let parts = [name].into_iter().chain(&service.calls);
+    let parts = [name].into_iter().chain(service.callees());
     Some(parts.fold(found, |found, part| found.because_of(program_at(part, "airline", "part"))))
 }
 
@@ -405,7 +405,7 @@ fn unknown_places(service: &Service, written: &Written) -> Vec<Violation> {
     let variables = service.env.iter();
     let variables =
         variables.map(|(variable, value)| (value.to_string(), written.env.child(variable)));
-    let is_called = |callee: &String| service.calls.iter().any(|of| of.as_str() == callee);
+    let is_called = |callee: &String| service.callees().any(|of| of.as_str() == callee);
     let mut found = Vec::new();
     for (text, at) in words.chain(variables) {
         let uncalled_ones = callees_of(&text).into_iter().filter(|callee| !is_called(callee));
@@ -419,7 +419,7 @@ fn unknown_places(service: &Service, written: &Written) -> Vec<Violation> {
 }
 
 fn uncalled(name: String, service: &Service, at: Pointer) -> Violation {
-    let known = service.calls.iter().map(Name::to_string).collect();
+    let known = service.callees().map(Name::to_string).collect();
     at_value(Problem::UnknownName { kind: "called service", name, known }, at)
 }
 

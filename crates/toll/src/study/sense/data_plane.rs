@@ -2,7 +2,7 @@
 
 use super::{Violation, app, at_key, at_value, database_at, sweep};
 use crate::study::fault::Problem;
-use crate::study::model::{App, Egress, Study, Variant};
+use crate::study::model::{App, By, Egress, Sidecar, Study, Variant};
 use crate::study::quantity::{Name, is_host_pattern};
 use crate::study::tree::Pointer;
 use crate::study::{COLLECTOR, COLLECTOR_PORT};
@@ -30,6 +30,7 @@ pub(super) fn check(study: &Study) -> Vec<Violation> {
     for (name, variant) in &study.variants {
         let at = Pointer::to(&["variants", name.as_str()]);
         found.extend(egress(study, variant, &at));
+        found.extend(envoy(variant, &at));
     }
     found
 }
@@ -68,6 +69,14 @@ fn egress(study: &Study, variant: &Variant, at: &Pointer) -> Vec<Violation> {
         }));
     }
     found
+}
+
+/// Settings of no Envoy that toll plays.
+fn envoy(variant: &Variant, at: &Pointer) -> Option<Violation> {
+    let plays = matches!(variant.sidecar, Some(Sidecar::Envoy { by: By::Toll, .. }));
+    let surplus = variant.envoy.is_some() && !plays;
+    let found = surplus.then(|| at_key(Problem::SettingsOfNoEnvoy, at.child("envoy")));
+    found.map(|found| found.because_of(at.child("sidecar")))
 }
 
 fn first_with(study: &Study, key: &str, has: impl Fn(&Variant) -> bool) -> Option<Pointer> {

@@ -17,6 +17,7 @@ pub(super) fn check(study: &Study) -> Vec<Violation> {
         found.extend(capacity_of_capacity(&load.model, &at));
         found.extend(unknown_tracers(study, load, &at));
     }
+    found.extend(relative_traffic(study));
     found
 }
 
@@ -82,6 +83,14 @@ fn capacity_of_capacity(model: &LoadModel, at: &Pointer) -> Option<Violation> {
     let problem = Problem::CapacityOfCapacity { rate: rate.to_string() };
     let share = matches!(rate, Rate::OfCapacity(_));
     share.then(|| at_value(problem, at.child("vus").child("scale").child("capacity")))
+}
+
+/// What is carried here says nothing of the traffic there.
+fn relative_traffic(study: &Study) -> Option<Violation> {
+    let rate = study.traffic?.rate;
+    let problem = Problem::RelativeTraffic { rate: rate.to_string() };
+    matches!(rate, Rate::OfCapacity(_))
+        .then(|| at_value(problem, Pointer::to(&["traffic", "rate"])))
 }
 
 /// Spans of what is no service of the application.

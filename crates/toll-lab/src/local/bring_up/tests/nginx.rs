@@ -36,6 +36,7 @@ fn pods(replicas: usize) -> Deployment {
     let service = chain().services.remove(1);
     Deployment {
         nodes: 1,
+        envoy: Box::default(),
         name: "bare".into(),
         entry: "nginx".into(),
         services: vec![Service { name: "nginx".into(), replicas, program, ..service }],
