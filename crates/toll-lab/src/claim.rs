@@ -1,4 +1,4 @@
-//! Proof that the traffic of an arm took the path that its variant claims (METHOD.md rule 7).
+//! Proof that the traffic of an arm took the path that its variant claims (docs/method.md rule 7).
 
 use std::collections::BTreeMap;
 

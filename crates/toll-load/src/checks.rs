@@ -1,4 +1,4 @@
-//! Judges from a finished phase whether the load generator was fit to measure with (METHOD.md, rule 9). Pure.
+//! Judges from a finished phase whether the load generator was fit to measure with (docs/method.md rule 9). Pure.
 
 use crate::occupancy::STRATUM_NS;
 use crate::setup::is_plain;

@@ -1,4 +1,4 @@
-//! One event loop: its share of the load on a thread of its own, in three phases (METHOD.md, rules 9 and 10).
+//! One event loop: its share of the load on a thread of its own, in three phases (docs/method.md rules 9 and 10).
 //!
 //! Composes what does not know each other: a source (when), the pool (on which connection), the requests (what)
 //! and recorders (what is kept). Nothing is allocated or formatted for a request. All instants are

@@ -1,7 +1,7 @@
 //! Turns the numbers of rounds into estimates with intervals, and those into verdicts.
 //!
 //! The round is the unit: every slice here holds one number per round, never one per request
-//! (METHOD.md rule 3); only the series that [`settled`] and [`trend`] judge run within and across them. No I/O, no clock, no randomness.
+//! (docs/method.md rule 3); only the series that [`settled`] and [`trend`] judge run within and across them. No I/O, no clock, no randomness.
 #![deny(missing_docs)]
 
 mod effect;

@@ -1,4 +1,4 @@
-//! Turns what was seen around a window into the claims that make a round of an arm count (METHOD.md, rule 7). Pure; it
+//! Turns what was seen around a window into the claims that make a round of an arm count (docs/method.md rule 7). Pure; it
 //! knows no proxy and no program, but what those are by nature.
 //!
 //! Each request that the entry gets is followed along the `calls` of the deployment: that gives how often each

@@ -1,6 +1,6 @@
 //! Reads the cumulative counters of every component and of the host at one instant.
 //!
-//! Counters, not gauges (METHOD.md rule 5): the difference of two samples is exact for the time between them.
+//! Counters, not gauges (docs/method.md rule 5): the difference of two samples is exact for the time between them.
 //! Where a counter is not there the reading says why; nothing is estimated.
 
 mod clock;

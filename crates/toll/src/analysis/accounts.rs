@@ -1,6 +1,6 @@
 //! Who used the CPU and the memory in a slice, and in several together.
 //!
-//! CPU comes from cumulative counters at a slice's ends (METHOD.md rule 5); what the host used beyond the
+//! CPU comes from cumulative counters at a slice's ends (docs/method.md rule 5); what the host used beyond the
 //! sum of the components is *unattributed* (kernel threads, softirq outside of any component, arms that stand by).
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Who pays for what a variant changed in CPU per request (METHOD.md rule 6), within rounds.
+//! Who pays for what a variant changed in CPU per request (docs/method.md rule 6), within rounds.
 //!
 //! A component that one arm lacks costs nothing there. The application's own extra (its second TLS, its longer
 //! queues) is so kept apart from what the proxies use.

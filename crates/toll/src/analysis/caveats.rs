@@ -19,9 +19,9 @@ use crate::store::{ArmRecord, RunRecord, SliceRecord};
 const ENOUGH_BEYOND: f64 = 10.0;
 /// What rounding up every pod adds, as a multiple of what was counted, worth a caveat.
 const NOTABLE_ROUNDING: f64 = 1.25;
-/// At an equal rate, throughputs that differ by more are not the same load (METHOD.md rule 2).
+/// At an equal rate, throughputs that differ by more are not the same load (docs/method.md rule 2).
 const SAME_RATE: f64 = 0.02;
-/// A percentile of latency that lies so far above that of service time is the generator's, too (METHOD.md rule 9).
+/// A percentile of latency that lies so far above that of service time is the generator's, too (docs/method.md rule 9).
 const NOTABLE_LAG: f64 = 0.05;
 /// A sweep with more cells than this is named as a whole.
 const MOST_CELLS: usize = 4;
@@ -226,7 +226,7 @@ fn few_rounds(run: &RunRecord, loads: &[LoadFindings]) -> Option<Caveat> {
     if run.rounds.len() == 1 {
         return Some(Caveat::OneRound);
     }
-    // METHOD.md rule 3.
+    // docs/method.md rule 3.
     let enough = run.plan.extent.least_rounds;
     let is_few = |variant: &&VariantLoad| variant.rounds < enough;
     let mut names: Vec<&str> = Vec::new();

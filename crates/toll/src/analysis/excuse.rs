@@ -1,4 +1,4 @@
-//! Which cycles are excused for a disturbance of the machine (METHOD.md rule 9): whole cycles, all arms and loads of
+//! Which cycles are excused for a disturbance of the machine (docs/method.md rule 9): whole cycles, all arms and loads of
 //! them, by a rule that looks at no arm's result.
 //!
 //! What disturbs is CPU time that the hypervisor took, or that no component used: work that neither an arm nor the

@@ -279,7 +279,7 @@ pub struct VariantFacts {
     pub envoy_for_ztunnel: bool,
 }
 
-/// The views that never share a table (METHOD.md rule 1).
+/// The views that never share a table (docs/method.md rule 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum View {
@@ -1047,7 +1047,7 @@ pub struct Scatter {
     pub rounds_help_more: bool,
 }
 
-/// What may be said of a headline metric (METHOD.md rule 4).
+/// What may be said of a headline metric (docs/method.md rule 4).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

@@ -3,7 +3,7 @@
 //!
 //! Counters are taken by their growth between the first and the last scrape of each slice, over the time between
 //! these two, added up; levels by the mean of all scrapes. CPU per request is not the JVM's word: it comes from the
-//! pod's cgroup, as everywhere (METHOD.md rule 5).
+//! pod's cgroup, as everywhere (docs/method.md rule 5).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What `kubectl top pods` would add up to. A view (METHOD.md rule 5): nothing is computed from it.
+//! What `kubectl top pods` would add up to. A view (docs/method.md rule 5): nothing is computed from it.
 //!
 //! metrics-server averages each pod's CPU, its sidecar's with it, over about 15 s, and `kubectl top` rounds every pod
 //! up to a whole thousandth of a core: ninety idle pods show as 90m. Slices are shorter than that: each is a reading,

@@ -1,4 +1,4 @@
-//! The curve of latencies over rounds. Percentiles come from merged histograms and are never averaged (METHOD.md
+//! The curve of latencies over rounds. Percentiles come from merged histograms and are never averaged (docs/method.md
 //! rule 3).
 
 use toll_load::Histogram;

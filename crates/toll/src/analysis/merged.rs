@@ -1,4 +1,4 @@
-//! Percentiles of histograms merged over rounds: never averaged (METHOD.md rule 3). A percentile is that of all
+//! Percentiles of histograms merged over rounds: never averaged (docs/method.md rule 3). A percentile is that of all
 //! rounds together, its interval that of the jackknife over the rounds (docs/decisions/0011).
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Turns what a run stored into [`Findings`]. Pure: the same run gives the same findings, byte for byte.
 //!
-//! The start is the unit (METHOD.md rule 3): slices are added up to one tally for each arm, load and round, effects are
+//! The start is the unit (docs/method.md rule 3): slices are added up to one tally for each arm, load and round, effects are
 //! had within rounds and intervals come from the rounds. Nothing is rounded here.
 
 pub mod accounts;

@@ -1,4 +1,4 @@
-//! CPU and memory by pod, as `kubectl top pods` counts them: a sidecar's in its pod. A view (METHOD.md rule 5):
+//! CPU and memory by pod, as `kubectl top pods` counts them: a sidecar's in its pod. A view (docs/method.md rule 5):
 //! nothing is computed from it.
 //!
 //! CPU is that of counters at the ends of slices, where metrics-server averages over a window of its

@@ -4,7 +4,7 @@
 //! A step is a load of its own; what two variants differ by on the whole staircase is had within a round, over the steps
 //! that both have there, of the baseline the mean of its arms: the geometric mean of the ratios of their throughput, the arithmetic mean of the differences
 //! of CPU per request. Rounds then give the interval, as of every effect. Throughputs are those of a loop that goes as
-//! fast as it can, so no two arms had the same rate: CPU is only compared by request (METHOD.md rule 2).
+//! fast as it can, so no two arms had the same rate: CPU is only compared by request (docs/method.md rule 2).
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! Adds slices up to tallies: what one arm showed under one load in one round. Everything behind sees only tallies.
 //!
-//! A round gives one number of each arm (METHOD.md rule 3), however many slices it has. CPU time is that of whole
+//! A round gives one number of each arm (docs/method.md rule 3), however many slices it has. CPU time is that of whole
 //! slices, from the counters before the first request to those after the last answer, over all requests that were
 //! answered meanwhile: what falls into the guard or the drain has its requests there, too. Latency and throughput
 //! leave the guard out. What does not count: arms that are invalid, both slices of a cycle of which one is, since the way

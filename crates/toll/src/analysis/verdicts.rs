@@ -1,4 +1,4 @@
-//! Gives the headline effects their verdicts (METHOD.md rule 4): all variants and headline metrics are one family, and
+//! Gives the headline effects their verdicts (docs/method.md rule 4): all variants and headline metrics are one family, and
 //! nothing else has a verdict. One start has none.
 
 use toll_stats::Member;

@@ -5,7 +5,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::index;
 
-/// Rounds of a study: as many as a study has by default at the least (METHOD.md rule 3).
+/// Rounds of a study: as many as a study has by default at the least (docs/method.md rule 3).
 pub const ROUNDS_OF_A_STUDY: usize = 8;
 
 /// A variant and the two arms of its baseline, as positions among the arms.

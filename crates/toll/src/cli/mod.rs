@@ -2,6 +2,8 @@
 
 mod arguments;
 mod artifacts;
+#[cfg(test)]
+mod book_tests;
 mod calibrate;
 mod capacity;
 mod commands;
@@ -16,7 +18,7 @@ use std::process::ExitCode;
 
 use arguments::Command;
 
-/// Exit statuses, as the README documents them.
+/// Exit statuses, as docs/exit-status.md has them.
 pub mod exit {
     /// All was measured, or the answer was given.
     pub const DONE: u8 = 0;

@@ -512,7 +512,7 @@ fn configurations(text: &mut String, plan: &Plan, rendered: &[(String, Vec<Rende
     }
 }
 
-/// How each variant differs from the baseline, file by file (METHOD.md rule 8).
+/// How each variant differs from the baseline, file by file (docs/method.md rule 8).
 fn differences(text: &mut String, plan: &Plan, rendered: &[(String, Vec<Rendered>)]) {
     let Some((_, baseline)) = rendered.iter().find(|(name, _)| *name == plan.baseline) else {
         return;

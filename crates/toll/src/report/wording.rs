@@ -7,7 +7,7 @@ use super::document::{Cell, Tone};
 use super::figures::{Quantity, Scale, change, ends, half_width};
 
 /// The load whose findings answer the study's question: that of the verdicts, else the first at equal rate
-/// (METHOD.md rule 1).
+/// (docs/method.md rule 1).
 pub(super) fn primary(findings: &Findings) -> Option<&LoadFindings> {
     let named = findings.headline_load.as_ref();
     let named = named.and_then(|name| findings.loads.iter().find(|l| l.name == *name));

@@ -19,7 +19,7 @@ pub fn cores() -> usize {
 }
 
 /// The machine, the artifacts, the lab, and how it starts the plan's programs, for the report's
-/// manifest (METHOD.md rule 11).
+/// manifest (docs/method.md rule 11).
 ///
 /// # Errors
 /// When a deployment asks for what the lab does not have, or a program of the user's cannot be read.

@@ -148,7 +148,7 @@ pub(super) fn end(stand: &mut Stand, begin: &Sample) -> Sample {
     Sample { metrics: stand.environment.sample().metrics, ..counted }
 }
 
-/// Failed requests that nobody tolerates, or a schedule that was not carried; nothing else makes a slice invalid (METHOD.md rule 9). Beyond
+/// Failed requests that nobody tolerates, or a schedule that was not carried; nothing else makes a slice invalid (docs/method.md rule 9). Beyond
 /// its capacity a variant cannot carry a schedule, and a curve goes there to show it.
 fn why_invalid(load: &PlannedLoad, report: &LoadReport) -> Vec<Invalid> {
     let judged = |check: &&Check| match check.name.as_str() {

@@ -1,4 +1,4 @@
-//! The page about applications of the user's own: its files and commands, as a reader would take them over.
+//! The pages about applications of the user's own: their files and commands, as a reader would take them over.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,16 +8,20 @@ use crate::run_dir::report;
 use crate::skip;
 use crate::workplace::{TOLL, Workplace, has};
 
-const PAGE: &str = include_str!("../../../../docs/your-own-app.md");
+/// The second one goes on with the files of the first.
+const PAGES: [&str; 2] = [
+    include_str!("../../../../docs/your-own-app.md"),
+    include_str!("../../../../docs/two-versions.md"),
+];
 
-/// What a fenced block of the page is.
+/// What a fenced block of a page is.
 enum Block<'a> {
     File { name: &'a str, text: &'a str },
     Commands(&'a str),
 }
 
 fn blocks() -> impl Iterator<Item = Block<'static>> {
-    let fenced = PAGE.split("```").skip(1).step_by(2);
+    let fenced = PAGES.iter().flat_map(|page| page.split("```").skip(1).step_by(2));
     fenced.filter_map(|block| {
         let (info, text) = block.split_once('\n')?;
         match info.split_once(' ') {
@@ -33,9 +37,9 @@ fn shortened(commands: &str) -> String {
 }
 
 #[test]
-fn the_files_and_commands_of_the_page_work_as_they_stand_there() {
+fn the_files_and_commands_of_the_pages_work_as_they_stand_there() {
     if !has("python3") {
-        skip!("the services of the page are Python programs");
+        skip!("the services of the pages are Python programs");
     }
     let place = Workplace::new();
     fs::create_dir(place.path("bin")).unwrap();

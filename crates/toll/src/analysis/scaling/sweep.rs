@@ -261,7 +261,7 @@ fn sizes(cells: &[SweptCell<'_>]) -> BTreeSet<usize> {
 /// What each round says of the quantile that one arm adds to the other, microseconds.
 ///
 /// A round has too few requests for a percentile of its own, so the histograms of all rounds are merged first
-/// (METHOD.md rule 3). The rounds' scatter is that of the jackknife's pseudo-values, moved so that their mean is the
+/// (docs/method.md rule 3). The rounds' scatter is that of the jackknife's pseudo-values, moved so that their mean is the
 /// merged figure: the jackknife's correction of a bias would be a correction by one or two of the slowest requests.
 fn added_by_round(pairs: &[(&Histogram, &Histogram)], quantile: f64) -> Vec<f64> {
     let figure = |kept: &[(&Histogram, &Histogram)]| {

@@ -25,7 +25,7 @@ pub(in crate::report) fn top(findings: &Findings, loads: &[&LoadFindings]) -> Op
         .then(|| Section::new("pods", "Top pods", pieces).saying("as kubectl top pods shows them"))
 }
 
-/// What must be known before a change of raw CPU is read (METHOD.md rule 2).
+/// What must be known before a change of raw CPU is read (docs/method.md rule 2).
 pub(in crate::report) fn other_rates(baseline: &str, load: &LoadFindings) -> Option<Piece> {
     let rates = achieved_rates(load).filter(|rates| !rates.are_equal())?;
     let per_request = load.effects.iter().filter(|e| e.metric == Metric::CpuPerRequest);

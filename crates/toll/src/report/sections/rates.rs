@@ -6,7 +6,7 @@ use crate::report::document::{Cell, Piece, Tone};
 use crate::report::figures::{Quantity, Scale, share};
 use crate::report::values::value_of;
 
-/// Rates further apart than this are not equal (METHOD.md rule 2).
+/// Rates further apart than this are not equal (docs/method.md rule 2).
 const EQUAL_RATE_TOLERANCE: f64 = 0.02;
 
 /// Completed requests per second, of the slowest and of the fastest variant.
@@ -22,7 +22,7 @@ impl Rates {
         (self.high - self.low) / self.high
     }
 
-    /// Whether the variants did the same amount of work a second (METHOD.md rule 2).
+    /// Whether the variants did the same amount of work a second (docs/method.md rule 2).
     pub(in crate::report) fn are_equal(self) -> bool {
         self.apart() <= EQUAL_RATE_TOLERANCE
     }
