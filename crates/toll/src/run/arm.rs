@@ -8,8 +8,8 @@ use super::failures::{self, Failures};
 use super::load::{Stopped, add, traffic};
 use super::{RunError, Session};
 use crate::event::{RunEvent, Stage};
-use crate::plan::{Arm, PlannedLoad};
-use crate::store::{ArmDir, ArmFile, Invalid, RoundDir};
+use crate::plan::{Arm, Plan, PlannedLoad};
+use crate::store::{ArmDir, ArmFile, Failing, Invalid, RoundDir};
 use toll_load::LoadReport;
 
 /// Load pods whose clocks move by more do not begin a slice together: a tenth of the guard.
@@ -100,14 +100,21 @@ impl Stand {
 
     /// Breaks it off where more failed than a load tolerates.
     pub fn judge_failures(&mut self, session: &mut Session<'_>) -> Result<(), RunError> {
-        let plan = session.plan;
-        for load in &plan.loads {
-            if let Some(failing) = failures::under(self, plan, load) {
-                let load = load.name.clone();
-                self.break_off(session, Invalid::Failures { load, failing })?;
+        for load in &session.plan.loads {
+            let seen = self.failures.get(&load.name);
+            if let Some(failing) = seen.and_then(|seen| failures::under(load, seen)) {
+                let failing = self.with_last_lines(failing, session.plan);
+                self.break_off(session, Invalid::Failures { load: load.name.clone(), failing })?;
             }
         }
         Ok(())
+    }
+
+    /// The same with what was logged last.
+    pub fn with_last_lines(&self, failing: Failing, plan: &Plan) -> Failing {
+        let deployment = plan.deployment(&self.arm.variant);
+        let log = deployment.and_then(|of| failures::last_lines(&self.environment, of));
+        Failing { log, ..failing }
     }
 
     /// Judges and stores whether all that was sent took the path of the variant.

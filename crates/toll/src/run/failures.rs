@@ -5,10 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use toll_lab::Service;
+use toll_lab::{Deployment, Environment, Service};
 use toll_load::LoadReport;
 
-use super::arm::Stand;
 use crate::plan::{Plan, PlannedLoad};
 use crate::store::{Failing, LastLines};
 
@@ -48,26 +47,23 @@ impl Failures {
     }
 }
 
-/// Whether an arm fails so often while it settles that none of the loads could count.
-pub fn while_settling(stand: &Stand, plan: &Plan, report: &LoadReport) -> Option<Failing> {
+/// What there is to say when an arm fails so often while it settles that none of the loads could count.
+pub fn while_settling(plan: &Plan, report: &LoadReport) -> Option<Failing> {
     let mut seen = Failures::default();
     seen.add(report);
-    let tolerated = plan.loads.iter().map(|load| load.tolerated).fold(BEARABLE, f64::max);
-    Some(Failing { log: last_lines(stand, plan), ..seen.beyond(tolerated)? })
+    seen.beyond(plan.loads.iter().map(|load| load.tolerated).fold(BEARABLE, f64::max))
 }
 
-/// Whether an arm failed more often under a load than it tolerates.
-pub fn under(stand: &Stand, plan: &Plan, load: &PlannedLoad) -> Option<Failing> {
-    let seen = stand.failures.get(&load.name).filter(|_| load.tolerated > 0.0)?;
-    Some(Failing { log: last_lines(stand, plan), ..seen.beyond(load.tolerated)? })
+/// What there is to say when an arm fails more often under a load than it tolerates.
+pub fn under(load: &PlannedLoad, seen: &Failures) -> Option<Failing> {
+    (load.tolerated > 0.0).then(|| seen.beyond(load.tolerated)).flatten()
 }
 
 /// What the last service on the path that logs anything logged last: who calls it fails because of it.
-fn last_lines(stand: &Stand, plan: &Plan) -> Option<LastLines> {
-    let deployment = plan.deployment(&stand.arm.variant)?;
+pub fn last_lines(environment: &Environment, deployment: &Deployment) -> Option<LastLines> {
     let deepest_first = by_depth(&deployment.services, &deployment.entry).into_iter().rev();
     let logged = deepest_first.map(|service| LastLines {
-        lines: stand.environment.last_lines(&service.name),
+        lines: environment.last_lines(&service.name),
         service: service.name.clone(),
     });
     logged.into_iter().find(|logged| !logged.lines.is_empty())

@@ -86,8 +86,8 @@ fn one(
         return Err(nothing_answered(stand, &report, round));
     }
     let fresh = stand.file.settled.as_ref().is_none_or(|settled| settled.slices.len() < WINDOW);
-    if let Some(failing) = failures::while_settling(stand, session.plan, &report).filter(|_| !fresh)
-    {
+    if let Some(failing) = failures::while_settling(session.plan, &report).filter(|_| !fresh) {
+        let failing = stand.with_last_lines(failing, session.plan);
         return Err(too_many_failed(stand, failing, round));
     }
     let slice = slice(&report, [&begin, &end], began.elapsed().as_secs_f64());
