@@ -32,10 +32,6 @@ pub(crate) enum DataPlaneError {
     ExternalInAmbient { service: String },
     #[error("an ambient data plane needs pods that have networks of their own")]
     AmbientWithoutNetworks,
-    #[error(
-        "a waypoint behind ztunnels needs a certificate of their authority, which nobody can give it"
-    )]
-    ZtunnelWaypoint,
     #[error("the ztunnel of `{node}` gave no metrics: {outcome}")]
     ZtunnelSilent { node: String, outcome: String },
     #[error("cannot give `{node}` the networks of its pods")]
@@ -92,7 +88,6 @@ impl DataPlaneError {
             Self::ExternalInAmbient { .. } => {
                 "choose sidecars or no mesh for a study with services outside of it"
             }
-            Self::ZtunnelWaypoint => "choose `proxy: envoy` in the study, or no waypoint",
             Self::CertificateApi(_) => {
                 "check that nothing else listens on port 15012 of a node, and that toll may open files"
             }

@@ -289,7 +289,7 @@ fn ztunnel_counters(
         };
         return Err(DataPlaneError::ZtunnelSilent { node: plan.node.clone(), outcome }.into());
     }
-    Ok(ztunnel::counters(&answer.body, &setup.deployment))
+    Ok(ztunnel::counters(&answer.body, &setup.deployment, &setup.topology))
 }
 
 fn ask_ztunnel(

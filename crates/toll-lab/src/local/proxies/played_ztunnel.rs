@@ -67,6 +67,8 @@ struct Node {
     fault: Fault,
     /// Services by the addresses of their pods.
     services: BTreeMap<IpAddr, String>,
+    /// The waypoints of services that have one, by name and address.
+    waypoints: BTreeMap<String, (String, Ipv4Addr)>,
     /// Who may call a service that has a policy.
     callers: BTreeMap<String, Vec<String>>,
     counts: Mutex<BTreeMap<String, u64>>,
@@ -136,8 +138,14 @@ impl Node {
             let name = text(&policy["name"]);
             (name.strip_prefix("callers-of-").unwrap().to_owned(), accounts.collect())
         });
-        let (services, callers) = (services.collect(), callers.collect());
-        Self { fault, services, callers, counts: Mutex::default() }
+        let services: BTreeMap<IpAddr, String> = services.collect();
+        let waypoints = list(&config["workloads"]).into_iter().filter_map(|workload| {
+            let at = workload["waypoint"]["destination"].as_str()?;
+            let at: Ipv4Addr = at.strip_prefix('/').unwrap().parse().unwrap();
+            Some((text(&workload["serviceAccount"]), (services[&IpAddr::V4(at)].clone(), at)))
+        });
+        let (waypoints, callers) = (waypoints.collect(), callers.collect());
+        Self { fault, services, waypoints, callers, counts: Mutex::default() }
     }
 
     fn permits(&self, service: &str, peer: Option<&str>) -> bool {
@@ -230,7 +238,9 @@ impl Pod {
             let other = self.connect(to).await?;
             return join(stream, other, |_| ()).await;
         };
-        let socket = self.connect(SocketAddrV4::new(*to.ip(), HBONE_PORT)).await?;
+        let direct = (callee.clone(), *to.ip());
+        let (callee, hop) = self.node.waypoints.get(callee).unwrap_or(&direct);
+        let socket = self.connect(SocketAddrV4::new(*hop, HBONE_PORT)).await?;
         let peer = match self.node.fault {
             Fault::WrongIdentity => self.certificate.identity(),
             _ => spiffe_id(callee),

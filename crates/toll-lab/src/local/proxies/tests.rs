@@ -11,11 +11,14 @@ use tempfile::TempDir;
 use super::played_ztunnel::Fault;
 use super::*;
 use crate::Traffic;
+use crate::artifacts::{Fetch, Need};
 use crate::deployment::{Ambient, DataPlane, Deployment, Mtls, NodeProxy};
 use crate::fixture::chain;
+use crate::fixture::graphs::behind_gateway;
 use crate::host::isolation::{Isolation, survey};
 use crate::local::{LocalEnvironment, LocalLab};
 use crate::options::LocalOptions;
+use crate::planes::needs;
 
 /// Requests of one proof.
 const REQUESTS: u64 = 10;
@@ -54,6 +57,15 @@ impl Up {
 
     /// Nothing of it runs.
     fn still(isolation: Isolation, fault: Fault) -> Option<Self> {
+        Self::of(isolation, fault, (chain(), false))
+    }
+
+    /// Of any application, and with a waypoint or without.
+    fn of(
+        isolation: Isolation,
+        fault: Fault,
+        (application, waypoint): (Deployment, bool),
+    ) -> Option<Self> {
         let exe = env::current_exe().unwrap();
         let Ok(service) = exe.with_file_name("../toll-service").canonicalize() else {
             return skip("toll-service is not built");
@@ -68,9 +80,17 @@ impl Up {
         fs::write(&binary, script.replace("WHICH", &format!("{fault:?}"))).unwrap();
         fs::set_permissions(&binary, mode).unwrap();
         let proxy = NodeProxy::Ztunnel { binary };
-        let ambient = Ambient { proxy, mtls: Mtls::Strict, waypoint: false };
-        let deployment = Deployment { data_plane: DataPlane::Ambient(ambient), ..chain() };
-        let lab = LocalLab::new(options(isolation, folder.path(), service)).unwrap();
+        let ambient = Ambient { proxy, mtls: Mtls::Strict, waypoint };
+        let deployment = Deployment { data_plane: DataPlane::Ambient(ambient), ..application };
+        let mut options = options(isolation, folder.path(), service);
+        for need in needs(&deployment) {
+            let Need::Artifact(artifact) = need else { continue };
+            let Ok(found) = artifact.find(Fetch::Forbidden) else {
+                return skip("there is no Envoy, or no nginx");
+            };
+            options.artifacts.put(artifact, found.path);
+        }
+        let lab = LocalLab::new(options).unwrap();
         let logs = folder.path().join("logs");
         let environment = LocalEnvironment::new(&lab, &deployment, &logs).unwrap();
         Some(Self { environment, _folder: folder })
@@ -179,6 +199,20 @@ fn a_played_ztunnel_carries_requests_with_the_certificates_that_it_was_given_in_
 #[test]
 fn a_played_ztunnel_carries_requests_with_the_certificates_that_it_was_given_without_root() {
     let Some(up) = Up::still(Isolation::Rootless, Fault::None) else { return };
+    assert_eq!(up.failed(), [""; 0]);
+}
+
+#[test]
+fn a_waypoint_and_a_played_ztunnel_take_each_other_by_certificates_of_one_authority() {
+    let application = (chain(), true);
+    let Some(up) = Up::of(Isolation::Rootless, Fault::None, application) else { return };
+    assert_eq!(up.failed(), [""; 0]);
+}
+
+#[test]
+fn played_ztunnels_on_two_nodes_carry_the_application_of_ambient_replicas() {
+    let application = (Deployment { nodes: 2, ..behind_gateway() }, false);
+    let Some(up) = Up::of(Isolation::Rootless, Fault::None, application) else { return };
     assert_eq!(up.failed(), [""; 0]);
 }
 

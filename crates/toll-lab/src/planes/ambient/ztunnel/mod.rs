@@ -62,7 +62,7 @@ pub(crate) struct Plan {
 /// The ztunnels of a deployment that has them, in the order of the nodes.
 ///
 /// # Errors
-/// When a socket's path is too long, pods have no networks of their own, or there is to be a waypoint.
+/// When a socket's path is too long, or pods have no networks of their own.
 pub(crate) fn plans(
     deployment: &Deployment,
     topology: &Topology,
@@ -70,12 +70,8 @@ pub(crate) fn plans(
 ) -> Result<Vec<Plan>, DataPlaneError> {
     let Some(ambient) = deployment.data_plane.ambient() else { return Ok(Vec::new()) };
     let NodeProxy::Ztunnel { binary } = &ambient.proxy else { return Ok(Vec::new()) };
-    match (topology.capture, ambient.waypoint) {
-        (Capture::Explicit | Capture::InCluster, _) => {
-            return Err(DataPlaneError::AmbientWithoutNetworks);
-        }
-        (_, true) => return Err(DataPlaneError::ZtunnelWaypoint),
-        (Capture::Transparent(_), false) => {}
+    if !matches!(topology.capture, Capture::Transparent(_)) {
+        return Err(DataPlaneError::AmbientWithoutNetworks);
     }
     let captured = captured(deployment, ambient, topology);
     let config = workloads::config(deployment, ambient.mtls, topology, &captured)?;
