@@ -126,7 +126,7 @@ impl Artifact {
                 "`toll doctor --fetch` brings it; or set ENVOY to a binary that you have"
             }
             Self::Ztunnel => {
-                "set ZTUNNEL to a binary that was built with the feature `testing`; without one Envoy stands in its place"
+                "set ZTUNNEL to a ztunnel as released; without one Envoy stands in its place"
             }
             Self::Postgres => {
                 "`toll doctor --fetch` brings it; or set POSTGRES to the folder of a server's programs"

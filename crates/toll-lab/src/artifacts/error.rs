@@ -85,12 +85,6 @@ pub enum ArtifactError {
         /// The file.
         path: PathBuf,
     },
-    /// Without a control plane nobody else gives it certificates.
-    #[error("{path} is a ztunnel that was built without the feature `testing`")]
-    LacksAuthority {
-        /// The file.
-        path: PathBuf,
-    },
     /// The file cannot be read.
     #[error("{path} cannot be read")]
     Unreadable {
@@ -212,9 +206,6 @@ impl ArtifactError {
             }
             Self::TooOld { .. } => "let its variable, or PATH, lead to a later version",
             Self::DebugBuild { .. } => "let its variable, or PATH, lead to a release build",
-            Self::LacksAuthority { .. } => {
-                "build it with `cargo build --release --features testing`, or choose `proxy: envoy` in the study"
-            }
             Self::Unreadable { .. } => "check that the file is there and that you may read it",
             Self::NoCacheFolder => "set XDG_CACHE_HOME to a folder that you may write",
             Self::NoBuildFor { .. } => "build it, and set its variable",

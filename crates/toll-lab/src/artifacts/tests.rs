@@ -640,12 +640,3 @@ fn a_ztunnel_that_is_nowhere_is_missing_and_one_that_is_named_must_be_one() {
     let debug = Machine::empty().with_script("ztunnel", &debug);
     assert!(matches!(ztunnel::find(&debug.around), Err(ArtifactError::DebugBuild { .. })));
 }
-
-#[test]
-fn a_ztunnel_without_an_authority_of_its_own_is_told_by_its_words() {
-    let released = format!("{ZTUNNEL_SAYS}\n# fake_ca requires --features testing");
-    let released = Machine::empty().with_script("ztunnel", &released);
-    let refused = ztunnel::find(&released.around).unwrap_err();
-    assert!(matches!(refused, ArtifactError::LacksAuthority { .. }), "{refused}");
-    assert!(refused.help().unwrap().contains("--features testing"));
-}

@@ -1,6 +1,5 @@
 //! Finds ztunnel, Istio's node proxy, and checks that what was found is one. Fetches nothing: no package index has it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::artifact::Artifact;
@@ -8,8 +7,8 @@ use super::error::ArtifactError;
 use super::found::{Found, Source};
 use super::surroundings::{Surroundings, runnable, said_by};
 
-/// No released one has it.
-pub(super) const WANTED: &str = "built with the feature `testing`";
+/// As `toll doctor` says it.
+pub(super) const WANTED: &str = "as released";
 
 /// Looks at the variable, then on `PATH`.
 ///
@@ -37,19 +36,7 @@ fn inspect(path: PathBuf, source: Source) -> Result<Found, ArtifactError> {
     if said.contains("BuildProfile:\"debug\"") {
         return Err(ArtifactError::DebugBuild { path });
     }
-    if lacks_authority(&path)? {
-        return Err(ArtifactError::LacksAuthority { path });
-    }
     Found::new(path, version, source)
-}
-
-/// Whether it was built without the feature that brings its own authority for certificates: such a build, as all
-/// released ones, bears the words with which it ends when it is told to use that (ztunnel's `src/app.rs`).
-fn lacks_authority(path: &Path) -> Result<bool, ArtifactError> {
-    const LAST_WORDS: &[u8] = b"fake_ca requires --features testing";
-    let program = fs::read(path)
-        .map_err(|source| ArtifactError::Unreadable { path: path.to_owned(), source })?;
-    Ok(program.windows(LAST_WORDS.len()).any(|words| words == LAST_WORDS))
 }
 
 /// The version in `version.BuildInfo{Version:"1.27.1", GitRevision:"...", ...}`.

@@ -5,10 +5,16 @@
 //! Keys are ECDSA P-256. Istio's default is RSA-2048; the kind of key matters per handshake only, and a
 //! measured window with keep-alive has next to none.
 
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rcgen::string::Ia5String;
-use rcgen::{ExtendedKeyUsagePurpose, Issuer, KeyPair, SanType};
+use rcgen::{
+    CertificateParams, CertificateSigningRequestParams, ExtendedKeyUsagePurpose, Issuer, KeyPair,
+    SanType,
+};
 
 use super::{Identity, authority, failed, leaf_params, make_folder, signed, write};
 use crate::deployment::Deployment;
@@ -55,7 +61,8 @@ impl IdentityFiles {
 /// outside of the mesh.
 ///
 /// Keys can be read by the proxies' user only; the proxies of nodes, which hold the keys of all services there, are
-/// root's. The authority's own key is forgotten.
+/// root's. The authority's own key is on no disk: it is forgotten with what is given, which signs for proxies that ask
+/// for their certificates themselves.
 ///
 /// # Errors
 /// When a certificate cannot be made or a file cannot be written or given to the proxies' user.
@@ -63,9 +70,9 @@ pub(crate) fn issue_identities(
     deployment: &Deployment,
     topology: &Topology,
     dir: &Path,
-) -> Result<(), DataPlaneError> {
+) -> Result<Option<MeshAuthority>, DataPlaneError> {
     if !deployment.data_plane.is_mesh() {
-        return Ok(());
+        return Ok(None);
     }
     let files = IdentityFiles::new(dir);
     let owner = topology.capture.proxy_user();
@@ -76,20 +83,85 @@ pub(crate) fn issue_identities(
     let members = deployment.services.iter().filter(|service| service.external.is_none());
     let names = members.map(|service| &service.name);
     let names = names.chain(topology.waypoint.iter().map(|waypoint| &waypoint.pod));
-    for name in names.chain(topology.egress.iter().map(|gateway| &gateway.pod)) {
+    let names = names.chain(topology.egress.iter().map(|gateway| &gateway.pod));
+    let mut members = BTreeSet::new();
+    for name in names {
         let identity = leaf(name, &issuer).map_err(|e| failed(name, e))?;
         let chain = format!("{}{}", identity.certificate.pem(), certificate.pem());
         write(&files.chain(name), &chain, owner)?;
         write(&files.key(name), &identity.key.serialize_pem(), owner)?;
+        members.insert(spiffe_id(name));
     }
-    Ok(())
+    Ok(Some(MeshAuthority { certificate: certificate.pem(), issuer, members }))
+}
+
+/// The authority of a mesh, for as long as its proxies may ask it.
+#[derive(Debug)]
+pub(crate) struct MeshAuthority {
+    /// PEM.
+    certificate: String,
+    issuer: Issuer<'static, KeyPair>,
+    /// The identities that it vouches for.
+    members: BTreeSet<String>,
+}
+
+/// Why a request for a certificate is not granted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("this run has no {0}")]
+    Stranger(String),
+    #[error("it is no certificate request: {0}")]
+    NotARequest(rcgen::Error),
+    #[error("it cannot be signed: {0}")]
+    Unsigned(rcgen::Error),
+}
+
+impl MeshAuthority {
+    /// A certificate of `identity` for the key of a request, PEM, that holds from now on; then the authority's. What
+    /// else the request wants is not looked at, as Istio's authority does.
+    ///
+    /// # Errors
+    /// When nobody has this identity, or it is no request that its key signed.
+    pub(crate) fn sign(
+        &self,
+        identity: &str,
+        request: &str,
+        lifetime: Duration,
+    ) -> Result<[String; 2], Refusal> {
+        if !self.members.contains(identity) {
+            return Err(Refusal::Stranger(identity.to_owned()));
+        }
+        let request =
+            CertificateSigningRequestParams::from_pem(request).map_err(Refusal::NotARequest)?;
+        let mut params = workload_params(identity).map_err(Refusal::Unsigned)?;
+        let now = SystemTime::now();
+        (params.not_before, params.not_after) = (now.into(), (now + lifetime).into());
+        let certificate = params.signed_by(&request.public_key, &self.issuer);
+        Ok([certificate.map_err(Refusal::Unsigned)?.pem(), self.certificate.clone()])
+    }
+
+    /// The identity of whoever answers in its name on the loopback.
+    ///
+    /// # Errors
+    /// When its certificate cannot be made.
+    pub(super) fn server(&self) -> Result<Identity, rcgen::Error> {
+        let names = vec![
+            SanType::DnsName(Ia5String::try_from("localhost")?),
+            SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        ];
+        signed(leaf_params(names, vec![ExtendedKeyUsagePurpose::ServerAuth]), &self.issuer)
+    }
 }
 
 /// With an empty subject, which makes the name in the URI critical (RFC 5280, section 4.2.1.6).
-fn leaf(service: &str, issuer: &Issuer<'_, KeyPair>) -> Result<Identity, rcgen::Error> {
-    let names = vec![SanType::URI(Ia5String::try_from(spiffe_id(service))?)];
+fn workload_params(identity: &str) -> Result<CertificateParams, rcgen::Error> {
+    let names = vec![SanType::URI(Ia5String::try_from(identity)?)];
     let uses = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-    signed(leaf_params(names, uses), issuer)
+    Ok(leaf_params(names, uses))
+}
+
+fn leaf(service: &str, issuer: &Issuer<'_, KeyPair>) -> Result<Identity, rcgen::Error> {
+    signed(workload_params(&spiffe_id(service))?, issuer)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Certificates of a run: of the mesh's workloads, of gateways whose clients speak TLS, and of services outside of the
-//! mesh and their callers. Each kind has an authority of its own, whose key is forgotten.
+//! mesh and their callers. Each kind has an authority of its own, whose key is forgotten; that of a mesh whose proxies
+//! ask for certificates themselves lives in toll's memory as long as the mesh stands.
 
+pub(crate) mod api;
 pub(crate) mod edge;
 pub(crate) mod external;
 pub(crate) mod mesh;

@@ -32,10 +32,6 @@ pub(crate) enum DataPlaneError {
     ExternalInAmbient { service: String },
     #[error("an ambient data plane needs pods that have networks of their own")]
     AmbientWithoutNetworks,
-    #[error(
-        "a waypoint behind ztunnels needs a certificate of their authority, which nobody can give it"
-    )]
-    ZtunnelWaypoint,
     #[error("the ztunnel of `{node}` gave no metrics: {outcome}")]
     ZtunnelSilent { node: String, outcome: String },
     #[error("cannot give `{node}` the networks of its pods")]
@@ -46,6 +42,10 @@ pub(crate) enum DataPlaneError {
     SocketPathTooLong { path: PathBuf, length: usize, limit: usize },
     #[error("cannot write the proxy's configuration as YAML")]
     Unwritable(#[source] serde_saphyr::ser::Error),
+    #[error("cannot serve the certificates of node proxies")]
+    CertificateApi(#[source] io::Error),
+    #[error("the ztunnel of `{node}` asked for a certificate that it cannot have: {reason}")]
+    CertificateRefused { node: String, reason: String },
     #[error("cannot make the identity of `{service}`")]
     Certificate { service: String, source: rcgen::Error },
     #[error("cannot write {path}")]
@@ -88,8 +88,12 @@ impl DataPlaneError {
             Self::ExternalInAmbient { .. } => {
                 "choose sidecars or no mesh for a study with services outside of it"
             }
-            Self::ZtunnelWaypoint => "choose `proxy: envoy` in the study, or no waypoint",
-            Self::ZtunnelSilent { .. } | Self::ZdsRefused { .. } => {
+            Self::CertificateApi(_) => {
+                "check that nothing else listens on port 15012 of a node, and that toll may open files"
+            }
+            Self::ZtunnelSilent { .. }
+            | Self::ZdsRefused { .. }
+            | Self::CertificateRefused { .. } => {
                 "read its log in the run's directory; toll knows ztunnel by its sources of 2026 only"
             }
             Self::PortShared { .. } => "give each database a port of its own in the study",

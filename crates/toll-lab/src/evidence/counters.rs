@@ -23,6 +23,8 @@ pub(crate) struct ProxyCounters {
     pub passthrough: CallCounters,
     /// Of an egress gateway: what came to it on its way out of the mesh.
     pub egress: EgressCounters,
+    /// Of a ztunnel: certificates that it was given.
+    pub certificates: u64,
 }
 
 impl ProxyCounters {

@@ -1,7 +1,8 @@
 //! Files and folders of an environment, whose proxies and databases run as users of their own.
 
-use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use super::error::HostError;
@@ -12,6 +13,16 @@ use super::error::HostError;
 /// When it cannot be written.
 pub(crate) fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), HostError> {
     fs::write(path, text).map_err(|source| HostError::Write { path: path.to_owned(), source })
+}
+
+/// Writes a new file that nobody but the caller may read.
+///
+/// # Errors
+/// When it cannot be made.
+pub(crate) fn write_secret(path: &Path, text: &str) -> Result<(), HostError> {
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o400).open(path);
+    made.and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|source| HostError::Write { path: path.to_owned(), source })
 }
 
 /// Makes a folder and those above it; one that is there is fine.

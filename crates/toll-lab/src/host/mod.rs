@@ -10,6 +10,7 @@ pub(crate) mod isolation;
 pub(crate) mod ledger;
 pub(crate) mod lifetime;
 mod link;
+pub(crate) mod listeners;
 pub(crate) mod log;
 pub(crate) mod namespace;
 pub(crate) mod network;

@@ -96,7 +96,8 @@ impl LocalEnvironment {
     pub(super) fn start_proxies(&mut self) -> Result<(), LabError> {
         let (setup, pods, processes) = (&self.setup, &self.pods, &mut self.processes);
         let network_of = |pod: &str| pods.network(pod).cloned();
-        self.proxies.start(setup, &network_of, &mut |component, start| {
+        let authority = self.credentials.mesh.take();
+        self.proxies.start(setup, authority, &network_of, &mut |component, start| {
             let namespace = pods.network(&component.pod).cloned();
             let context = crate::host::spawn::SpawnContext { namespace, ..Default::default() };
             processes.start(setup, component, start, context)

@@ -6,16 +6,19 @@ use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
-use std::path;
+use std::path::{self, Path};
 use std::process::Command;
 
 use nix::unistd::Pid;
 
 use super::setup::{Setup, describe};
 use crate::artifacts::Artifact;
+use crate::certificates::api::{self, CertificateApi, Served};
+use crate::certificates::mesh::MeshAuthority;
 use crate::envoy::{admin, plan::ProxyPlan};
 use crate::error::DataPlaneError;
 use crate::evidence::ProxyCounters;
+use crate::host::listeners::listen_in_each;
 use crate::host::namespace::Namespace;
 use crate::host::spawn::Start;
 use crate::host::{concurrent, files, ports};
@@ -37,6 +40,8 @@ pub(super) struct Proxies {
     ztunnels: Vec<ztunnel::Plan>,
     /// What gives them the networks of their pods, by node.
     zds: BTreeMap<String, Zds>,
+    /// What gives them the certificates of their pods.
+    certificates: Option<CertificateApi>,
     sni_proxy: Option<SniProxyPlan>,
 }
 
@@ -61,6 +66,7 @@ impl Proxies {
             envoys: proxy_plans(deployment, topology, folder)?,
             ztunnels: ztunnel::plans(deployment, topology, folder)?,
             zds: BTreeMap::new(),
+            certificates: None,
             sni_proxy: sni_proxy::plan(deployment, topology, module.as_deref(), folder)?,
         })
     }
@@ -81,16 +87,20 @@ impl Proxies {
         gateways.map(|plan| plan.pod.as_str())
     }
 
-    /// Starts all of them.
+    /// Starts all of them. Those that ask for their certificates get them of `authority`.
     ///
     /// # Errors
     /// When a file cannot be written or a program cannot be started.
     pub(super) fn start(
         &mut self,
         setup: &Setup,
+        authority: Option<MeshAuthority>,
         network_of: NetworkOf<'_>,
         launch: Launch<'_>,
     ) -> Result<(), LabError> {
+        let asked = authority.filter(|_| !self.ztunnels.is_empty());
+        let serve = |authority| serve_certificates(setup, &self.ztunnels, authority, network_of);
+        self.certificates = asked.map(serve).transpose()?;
         for plan in &self.ztunnels {
             let zds = serve_networks(plan, network_of)?;
             self.zds.insert(plan.node.clone(), zds);
@@ -121,6 +131,11 @@ impl Proxies {
 
     /// Whether this ztunnel takes the traffic of all its pods.
     fn ztunnel_is_ready(&self, plan: &ztunnel::Plan, ask: Ask<'_>) -> Result<bool, LabError> {
+        if let Some(reason) = self.certificates_of(plan).refused {
+            return Err(
+                DataPlaneError::CertificateRefused { node: plan.node.clone(), reason }.into()
+            );
+        }
         match self.zds.get(&plan.node).map(Zds::state) {
             Some(State::Served) => Ok(ask_ztunnel(plan, READINESS, ask)?.status == Some(200)),
             Some(State::Refused(reason)) => {
@@ -128,6 +143,13 @@ impl Proxies {
             }
             Some(State::Waiting) | None => Ok(false),
         }
+    }
+
+    /// What this ztunnel was given of the certificates of its pods.
+    fn certificates_of(&self, plan: &ztunnel::Plan) -> Served {
+        let index = self.ztunnels.iter().position(|other| other.node == plan.node);
+        let served = self.certificates.as_ref().zip(index).map(|(api, index)| api.served(index));
+        served.unwrap_or_default()
     }
 
     /// What all of them have counted, by pod.
@@ -139,7 +161,11 @@ impl Proxies {
         setup: &Setup,
         ask: Ask<'_>,
     ) -> Result<BTreeMap<String, ProxyCounters>, LabError> {
-        let of_ztunnel = |plan| ztunnel_counters(setup, plan, ask);
+        let of_ztunnel = |plan| {
+            let counters = ztunnel_counters(setup, plan, ask)?;
+            let certificates = self.certificates_of(plan).issued;
+            Ok::<_, LabError>((plan.node.clone(), ProxyCounters { certificates, ..counters }))
+        };
         let read = |plan: &ProxyPlan| {
             Ok::<_, LabError>((plan.pod.clone(), admin::counters(&plan.admin_socket)?))
         };
@@ -164,8 +190,9 @@ impl Proxies {
     }
 
     /// Takes no more questions of ztunnels: they have ended.
-    pub(super) fn forget_networks(&mut self) {
+    pub(super) fn take_no_questions(&mut self) {
         self.zds.clear();
+        self.certificates = None;
     }
 }
 
@@ -206,6 +233,29 @@ fn serve_networks(plan: &ztunnel::Plan, network_of: NetworkOf<'_>) -> Result<Zds
     Ok(Zds::serve(&plan.zds_socket, pods.collect()).map_err(failed)?)
 }
 
+/// On the loopback of each node's own pod.
+fn serve_certificates(
+    setup: &Setup,
+    ztunnels: &[ztunnel::Plan],
+    authority: MeshAuthority,
+    network_of: NetworkOf<'_>,
+) -> Result<CertificateApi, LabError> {
+    let networks: Vec<_> = ztunnels.iter().filter_map(|plan| network_of(&plan.node)).collect();
+    let token = write_token(&setup.folder)?;
+    let listeners = listen_in_each(&networks.iter().collect::<Vec<_>>(), api::PORT);
+    let serve = |listeners| CertificateApi::serve(authority, &token, listeners);
+    Ok(listeners.and_then(serve).map_err(DataPlaneError::CertificateApi)?)
+}
+
+/// Makes the token that ztunnels show, in a file that nobody else may read.
+fn write_token(folder: &Path) -> Result<String, LabError> {
+    let path = ztunnel::token_file(folder);
+    files::make_folder(path.parent().unwrap_or(folder))?;
+    let token = api::new_token().map_err(DataPlaneError::CertificateApi)?;
+    files::write_secret(&path, &token)?;
+    Ok(token)
+}
+
 /// It enters the pods' networks and marks its sockets, so it runs as the caller.
 fn start_of_ztunnel(setup: &Setup, plan: &ztunnel::Plan) -> Result<Start, LabError> {
     files::write(&setup.folder.join(&plan.config_name), &plan.config)?;
@@ -230,7 +280,7 @@ fn ztunnel_counters(
     setup: &Setup,
     plan: &ztunnel::Plan,
     ask: Ask<'_>,
-) -> Result<(String, ProxyCounters), LabError> {
+) -> Result<ProxyCounters, LabError> {
     let answer = ask_ztunnel(plan, METRICS, ask)?;
     if (answer.outcome, answer.status) != (Outcome::Answered, Some(200)) {
         let outcome = match answer.status {
@@ -239,7 +289,7 @@ fn ztunnel_counters(
         };
         return Err(DataPlaneError::ZtunnelSilent { node: plan.node.clone(), outcome }.into());
     }
-    Ok((plan.node.clone(), ztunnel::counters(&answer.body, &setup.deployment)))
+    Ok(ztunnel::counters(&answer.body, &setup.deployment, &setup.topology))
 }
 
 fn ask_ztunnel(
@@ -250,5 +300,7 @@ fn ask_ztunnel(
     ask(&plan.node, SocketAddrV4::new(Ipv4Addr::LOCALHOST, port), Speech::Get(path))
 }
 
+#[cfg(test)]
+mod played_ztunnel;
 #[cfg(test)]
 mod tests;

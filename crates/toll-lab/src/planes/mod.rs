@@ -65,8 +65,8 @@ pub fn needs(deployment: &Deployment) -> BTreeSet<Need> {
 ///
 /// # Errors
 /// When a socket's path is too long, the topology lacks a pod or a call, calls cannot share a port, a
-/// gateway is called or has nowhere to send to, an ambient data plane has no networks to be in or is asked for what is
-/// outside of it, or a waypoint would stand behind ztunnels.
+/// gateway is called or has nowhere to send to, or an ambient data plane has no networks to be in or is asked for what is
+/// outside of it.
 pub(crate) fn proxy_plans(
     deployment: &Deployment,
     topology: &Topology,

@@ -8,6 +8,8 @@ mod certificates;
 mod database;
 mod graph;
 mod handshake;
+#[cfg(feature = "mongodb")]
+mod mongod;
 mod postgres;
 mod probe;
 mod query;

@@ -672,8 +672,7 @@ fn mtls_of(written: study::Mtls) -> (&'static str, Mtls) {
     }
 }
 
-/// A ztunnel where one was found and the study does not ask for Envoy, nor for a waypoint, which would need a
-/// certificate of ztunnel's own authority.
+/// A ztunnel where one was found and the study does not ask for Envoy.
 fn node_proxies(
     ambient: &study::Ambient,
     app: &App,
@@ -684,10 +683,6 @@ fn node_proxies(
             Err("node proxies carry nothing to a database outside of the mesh".to_owned())
         }
         (study::NodeProxy::Envoy, _) | (study::NodeProxy::Any, None) => Ok(NodeProxy::Envoy),
-        (study::NodeProxy::Any, _) if ambient.waypoint => Ok(NodeProxy::Envoy),
-        (study::NodeProxy::Ztunnel, _) if ambient.waypoint => {
-            Err("a waypoint behind ztunnels needs a certificate of their own authority".to_owned())
-        }
         (_, Some(binary)) => Ok(NodeProxy::Ztunnel { binary: binary.clone() }),
         (study::NodeProxy::Ztunnel, None) => {
             Err("no ztunnel was found: ZTUNNEL is not set, and PATH has none".to_owned())

@@ -900,18 +900,21 @@ fn a_ztunnel_that_was_found_stands_on_the_nodes_unless_the_study_asks_for_envoy(
 }
 
 #[test]
-fn no_waypoint_stands_behind_a_ztunnel() {
+fn a_waypoint_stands_behind_a_ztunnel_too() {
     let found = Choices { ztunnel: Some("/opt/ztunnel".into()), ..choices() };
-    let with_waypoint = |proxy| {
-        let mut study = ambient_replicas();
-        let ambient = study.variants["ambient"].ambient.as_mut().unwrap();
-        (ambient.proxy, ambient.waypoint) = (proxy, true);
-        ambient_of(&plan(&study, &found)).1.clone()
-    };
-    let VariantState::Ready(any) = with_waypoint(study::NodeProxy::Any) else { panic!("skipped") };
-    assert_eq!(any.data_plane.ambient().unwrap().proxy, NodeProxy::Envoy);
-    let reason = "a waypoint behind ztunnels needs a certificate of their own authority".to_owned();
-    assert_eq!(with_waypoint(study::NodeProxy::Ztunnel), VariantState::Skipped(reason));
+    let mut study = ambient_replicas();
+    study.variants["ambient"].ambient.as_mut().unwrap().waypoint = true;
+    let plan = plan(&study, &found);
+    let (describes, state) = ambient_of(&plan);
+    assert_eq!(
+        describes,
+        "a node proxy (ztunnel) on each node, also for the gateway's pod, and a waypoint (Envoy), \
+         mTLS strict"
+    );
+    let VariantState::Ready(deployment) = state else { panic!("{state:?}") };
+    let ambient = deployment.data_plane.ambient().unwrap();
+    assert_eq!(ambient.proxy, NodeProxy::Ztunnel { binary: "/opt/ztunnel".into() });
+    assert!(ambient.waypoint);
 }
 
 #[test]

@@ -65,6 +65,7 @@ impl Mesh<'_> {
         let gateways = services.clone().filter(|s| s.program.role() == Role::Gateway);
         let captured: Vec<&Service> = services.filter(|s| s.program.is_captured()).collect();
         let mut claims: Vec<Claim> = gateways.flat_map(|g| self.gateway_claims(g)).collect();
+        claims.extend(self.rotation_claim());
         claims.extend(self.waypoint_claims(&captured));
         for service in captured {
             claims.extend(self.carried_claim(service));
@@ -81,6 +82,15 @@ impl Mesh<'_> {
             true => Ok(wire::hbone_crossed(self.seen)),
             false => Err(LeftOut::Hbone),
         }
+    }
+
+    /// That nobody made keys while requests were measured, where it can be seen: the lab gives ztunnels their
+    /// certificates.
+    fn rotation_claim(&self) -> Option<Claim> {
+        let NodeProxy::Ztunnel { .. } = self.ambient.proxy else { return None };
+        let claim = format!("{NODE_PROXIES}: no certificate was issued between the readings");
+        let issued = self.seen.growth_in(&self.nodes(), |counters| counters.certificates);
+        Some(count_claim(claim, Bounds::exactly(0), issued))
     }
 
     /// What the requests must bear that services count.

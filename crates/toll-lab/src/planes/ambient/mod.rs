@@ -39,9 +39,22 @@ pub(super) fn plans(
     }
     match &ambient.proxy {
         NodeProxy::Envoy => envoys(deployment, ambient, topology, dir),
-        NodeProxy::Ztunnel { .. } if ambient.waypoint => Err(DataPlaneError::ZtunnelWaypoint),
-        NodeProxy::Ztunnel { .. } | NodeProxy::Installed => Ok(Vec::new()),
+        NodeProxy::Ztunnel { .. } => waypoints(deployment, topology, dir).collect(),
+        NodeProxy::Installed => Ok(Vec::new()),
     }
+}
+
+/// At most one.
+fn waypoints(
+    deployment: &Deployment,
+    topology: &Topology,
+    dir: &Path,
+) -> impl Iterator<Item = Result<ProxyPlan, DataPlaneError>> {
+    topology.waypoint.iter().map(move |pod| {
+        ProxyPlan::new((Role::Waypoint, &pod.pod), Workers::Two, dir, |admin_socket| {
+            Ok(Waypoint::new(deployment, topology, &pod.pod, dir)?.bootstrap(admin_socket))
+        })
+    })
 }
 
 fn envoys(
@@ -57,13 +70,8 @@ fn envoys(
         })?;
         Ok(ProxyPlan { networks: node.pods(), ..plan })
     };
-    let waypoint = |name: &str| {
-        ProxyPlan::new((Role::Waypoint, name), Workers::Two, dir, |admin_socket| {
-            Ok(Waypoint::new(deployment, topology, name, dir)?.bootstrap(admin_socket))
-        })
-    };
     let nodes = topology.nodes.iter().map(|node| node.name.as_str()).enumerate().map(node);
-    nodes.chain(topology.waypoint.iter().map(|pod| waypoint(&pod.pod))).collect()
+    nodes.chain(waypoints(deployment, topology, dir)).collect()
 }
 
 /// The firewall's script for a pod that has no proxy of its own.

@@ -1,22 +1,11 @@
 //! The claims about node proxies, waypoints and wires, each of them broken.
 
 use super::*;
-use crate::deployment::{Ambient, Nginx, NodeProxy};
+use crate::deployment::{Ambient, NodeProxy};
 use crate::evidence::HboneCounters;
-use crate::fixture::graphs::{customer, in_pods, with_replicas};
+use crate::fixture::graphs::{behind_gateway, in_pods};
 use crate::planes::ambient::claims::prove as prove_ambient;
 use crate::topology::{NodeAddresses, Waypoint};
-
-/// `ingress`, a gateway, hands to three pods of `nginx`.
-fn behind_gateway() -> Deployment {
-    let mut deployment = customer();
-    deployment.services.truncate(2);
-    deployment.services[1].name = "nginx".into();
-    deployment.services[1].program = Program::Nginx(Nginx { bytes: 615 });
-    deployment.services[1].calls.clear();
-    deployment.services[0].calls = vec!["nginx".into()];
-    with_replicas(deployment, "nginx", 3)
-}
 
 /// What an ambient data plane on two nodes shows when all is well.
 struct Seen {

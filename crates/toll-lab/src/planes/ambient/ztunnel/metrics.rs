@@ -6,8 +6,10 @@
 
 use crate::certificates::mesh::spiffe_id;
 use crate::deployment::Deployment;
+use crate::envoy::hbone;
 use crate::evidence::ProxyCounters;
 use crate::exposition::{Sample, samples};
+use crate::topology::Topology;
 
 const OPENED: &str = "istio_tcp_connections_opened_total";
 const CLOSED: &str = "istio_tcp_connections_closed_total";
@@ -16,8 +18,9 @@ const RECEIVED: &str = "istio_tcp_received_bytes_total";
 /// The flag of connections that a policy denied, which were opened, too.
 const DENIED: &str = "DENY";
 
-/// What the metrics of one ztunnel say of the services of `deployment`.
-pub(crate) fn counters(text: &str, deployment: &Deployment) -> ProxyCounters {
+/// What the metrics of one ztunnel say of the services of `deployment`. What it sends by way of the waypoint it counts as
+/// sent to that.
+pub(crate) fn counters(text: &str, deployment: &Deployment, topology: &Topology) -> ProxyCounters {
     let mut counters = ProxyCounters::default();
     let known = |sample: &Sample| Some((service(sample, "destination_principal")?, sample.value));
     for sample in samples(text, OPENED) {
@@ -32,8 +35,8 @@ pub(crate) fn counters(text: &str, deployment: &Deployment) -> ProxyCounters {
             }
             ("destination", true) => {
                 let caller = service(&sample, "source_principal");
-                let is_caller =
-                    deployment.callers_of(&callee).any(|c| Some(&c.name) == caller.as_ref());
+                let callers = hbone::callers_of(deployment, topology, &callee);
+                let is_caller = callers.into_iter().any(|c| Some(c) == caller.as_deref());
                 let taken = counters.hbone.entry(callee).or_default();
                 taken.streams += connections;
                 match is_caller {

@@ -1,15 +1,17 @@
 //! The adapter for ztunnel, Istio's own node proxy: from a deployment to what each node's ztunnel is started with and
 //! told, and from its metrics back to `ProxyCounters`.
 //!
-//! No ztunnel could be had to try this against: it follows ztunnel's sources (<https://github.com/istio/ztunnel>:
-//! `Development.md`, `src/config.rs`, `src/rbac.rs`, `proto/zds.proto`). It runs as in Istio, shared by a node and
-//! with sockets in its pods' networks, but alone: its workloads come from a file in place of a control plane, and its
-//! certificates from its built-in authority, which only a ztunnel built with the feature `testing` has
-//! (docs/decisions/0010). A gateway has none of these, so it is captured as any pod.
+//! It follows ztunnel's sources (<https://github.com/istio/ztunnel>: `Development.md`, `src/config.rs`, `src/rbac.rs`,
+//! `src/identity/`, `proto/zds.proto`). It runs as in Istio, shared by a node and with sockets in its pods' networks,
+//! but its workloads come from a file in place of a control plane, and its certificates from toll's own authority
+//! (docs/decisions/0010, 0018). A gateway is captured as any pod.
 
 use std::ffi::OsString;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
+use crate::certificates::api;
+use crate::certificates::mesh::IdentityFiles;
 use crate::deployment::{Ambient, Deployment, NodeProxy};
 use crate::error::DataPlaneError;
 use crate::topology::{Capture, NodeAddresses, PROXY_MARK, PodAddresses, Topology, socket_below};
@@ -60,7 +62,7 @@ pub(crate) struct Plan {
 /// The ztunnels of a deployment that has them, in the order of the nodes.
 ///
 /// # Errors
-/// When a socket's path is too long, pods have no networks of their own, or there is to be a waypoint.
+/// When a socket's path is too long, or pods have no networks of their own.
 pub(crate) fn plans(
     deployment: &Deployment,
     topology: &Topology,
@@ -68,12 +70,8 @@ pub(crate) fn plans(
 ) -> Result<Vec<Plan>, DataPlaneError> {
     let Some(ambient) = deployment.data_plane.ambient() else { return Ok(Vec::new()) };
     let NodeProxy::Ztunnel { binary } = &ambient.proxy else { return Ok(Vec::new()) };
-    match (topology.capture, ambient.waypoint) {
-        (Capture::Explicit | Capture::InCluster, _) => {
-            return Err(DataPlaneError::AmbientWithoutNetworks);
-        }
-        (_, true) => return Err(DataPlaneError::ZtunnelWaypoint),
-        (Capture::Transparent(_), false) => {}
+    if !matches!(topology.capture, Capture::Transparent(_)) {
+        return Err(DataPlaneError::AmbientWithoutNetworks);
     }
     let captured = captured(deployment, ambient, topology);
     let config = workloads::config(deployment, ambient.mtls, topology, &captured)?;
@@ -82,7 +80,7 @@ pub(crate) fn plans(
         let zds_socket = socket_below(dir, &format!("{}.zds.sock", node.name))?;
         let here = captured.iter().filter(|pod| pod.node == index);
         Ok(Plan {
-            environment: environment(&node.name, &dir.join(&config_name), &zds_socket),
+            environment: environment(&node.name, dir, &dir.join(&config_name), &zds_socket),
             node: node.name.clone(),
             binary: binary.clone(),
             args: ["proxy", "ztunnel"],
@@ -106,8 +104,19 @@ fn captured<'a>(
     topology.pods.iter().filter(is_captured).collect()
 }
 
+/// Where the token is that it shows the authority: below the folder that it starts in, as older ones look there without
+/// being told.
+pub(crate) fn token_file(dir: &Path) -> PathBuf {
+    dir.join("var/run/secrets/tokens/istio-token")
+}
+
 /// Names and values that `src/config.rs` reads.
-fn environment(node: &str, config: &Path, zds_socket: &Path) -> Vec<(&'static str, OsString)> {
+fn environment(
+    node: &str,
+    dir: &Path,
+    config: &Path,
+    zds_socket: &Path,
+) -> Vec<(&'static str, OsString)> {
     vec![
         // One for a node, with sockets in its pods' networks; older ones want to be told so.
         ("PROXY_MODE", "shared".into()),
@@ -119,7 +128,10 @@ fn environment(node: &str, config: &Path, zds_socket: &Path) -> Vec<(&'static st
         // that istio-cni makes in each pod.
         ("ENABLE_ORIG_SRC", "false".into()),
         ("IPV6_ENABLED", "false".into()),
-        ("FAKE_CA", "true".into()),
+        ("CA_ADDRESS", format!("https://{}:{}", Ipv4Addr::LOCALHOST, api::PORT).into()),
+        ("CA_ROOT_CA", IdentityFiles::new(dir).authority().into()),
+        ("AUTH_TOKEN", token_file(dir).into()),
+        ("SECRET_TTL", format!("{}s", api::LIFETIME.as_secs()).into()),
         ("XDS_ADDRESS", OsString::new()),
         ("LOCAL_XDS_PATH", config.into()),
         ("NODE_NAME", node.into()),

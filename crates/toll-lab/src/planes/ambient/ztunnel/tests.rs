@@ -6,7 +6,7 @@ use crate::evidence::{CallCounters, HboneCounters, ProxyCounters};
 use crate::fixture::graphs::{customer, in_pods, with_replicas};
 use crate::planes::ambient::captured_redirects;
 use crate::planes::proxy_plans;
-use crate::topology::Bypass;
+use crate::topology::{Bypass, Waypoint};
 
 /// `ingress`, a gateway, `customer`, two `person`, `name` and `postgres`, in turn on two nodes.
 fn deployment(mtls: Mtls, waypoint: bool) -> Deployment {
@@ -23,6 +23,9 @@ fn topology(deployment: &Deployment) -> Topology {
     let node =
         |place: u8| NodeAddresses { name: format!("node-{place}"), ip: [10, 77, 1, place].into() };
     topology.nodes = vec![node(1), node(2)];
+    let has_waypoint = deployment.data_plane.ambient().is_some_and(|ambient| ambient.waypoint);
+    let waypoint = || Waypoint { pod: "waypoint".into(), ip: [10, 77, 1, 9].into(), node: 0 };
+    topology.waypoint = has_waypoint.then(waypoint);
     topology
 }
 
@@ -95,13 +98,37 @@ fn behind_a_ztunnel_a_gateway_is_configured_as_with_no_data_plane() {
 }
 
 #[test]
-fn a_waypoint_behind_ztunnels_is_refused() {
+fn what_is_called_is_sent_to_the_waypoint_and_taken_of_nobody_else() {
+    let config = &plans_of(&deployment(Mtls::Strict, true))[0].config;
+    let of = |name: &str| config.split(&format!("  name: {name}\n")).nth(1).unwrap();
+    let workload = |name| of(name).split("- uid:").next().unwrap();
+    let to_waypoint = "waypoint:\n    destination: /10.77.1.9\n    hboneMtlsPort: 15008\n";
+    assert!(workload("customer").contains(to_waypoint), "{config}");
+    assert!(!workload("ingress").contains("destination:"), "{config}");
+    assert!(workload("waypoint").contains("serviceAccount: waypoint\n"), "{config}");
+    let (_, policy) = config.split_once("- name: callers-of-person\n").unwrap();
+    let accounts = policy.split("dryRun").next().unwrap().matches("serviceAccount: ");
+    assert_eq!(accounts.count(), 1, "{config}");
+    assert!(policy.contains("serviceAccount: waypoint\n"), "{config}");
+}
+
+#[test]
+fn the_waypoint_behind_ztunnels_is_an_envoy_and_its_streams_are_those_of_a_caller() {
     let deployment = deployment(Mtls::Strict, true);
-    let (topology, dir) = (topology(&deployment), Path::new("/run/toll/x"));
-    let refused = plans(&deployment, &topology, dir).unwrap_err();
-    assert!(matches!(refused, DataPlaneError::ZtunnelWaypoint), "{refused}");
-    let refused = proxy_plans(&deployment, &topology, dir).unwrap_err();
-    assert!(matches!(refused, DataPlaneError::ZtunnelWaypoint), "{refused}");
+    let topology = topology(&deployment);
+    let plans = proxy_plans(&deployment, &topology, Path::new("/run/toll/x")).unwrap();
+    let pods: Vec<_> = plans.iter().map(|plan| plan.pod.as_str()).collect();
+    assert_eq!(pods, ["ingress", "waypoint"]);
+    let lines = [
+        line("opened", "destination", ("waypoint", "customer"), "mutual_tls", 3),
+        line("opened", "destination", ("ingress", "customer"), "mutual_tls", 2),
+        line("opened", "source", ("ingress", "waypoint"), "mutual_tls", 4),
+    ];
+    let counters = counters(&lines.concat(), &deployment, &topology);
+    let taken =
+        HboneCounters { streams: 5, handshakes: 3, wrong_identity: 2, ..Default::default() };
+    assert_eq!(counters.hbone_into("customer"), taken);
+    assert_eq!(counters.tunnel("waypoint").handshakes, 4);
 }
 
 /// One line of its metrics; labels that nobody reads are left out but for one.
@@ -128,7 +155,8 @@ fn read(lines: &[String]) -> ProxyCounters {
     let text = lines.concat();
     let head =
         "# TYPE istio_tcp_connections_opened counter\nistio_build{component=\"ztunnel\"} 1\n";
-    counters(&format!("{head}{text}# EOF\n"), &deployment(Mtls::Strict, false))
+    let deployment = deployment(Mtls::Strict, false);
+    counters(&format!("{head}{text}# EOF\n"), &deployment, &topology(&deployment))
 }
 
 #[test]

@@ -11,8 +11,12 @@ use serde::Serialize;
 use super::workload::{CLUSTER, NAMESPACE, uid};
 use crate::certificates::mesh::TRUST_DOMAIN;
 use crate::deployment::{Deployment, Mtls, Service};
+use crate::envoy::hbone;
 use crate::error::DataPlaneError;
-use crate::topology::{PodAddresses, Topology};
+use crate::topology::{HBONE_PORT, PodAddresses, Topology};
+
+/// All pods are in the one that has no name.
+const NETWORK: &str = "";
 
 /// `LocalConfig` of `src/xds.rs`.
 #[derive(Debug, Serialize)]
@@ -39,6 +43,17 @@ struct Workload<'a> {
     authorization_policies: Vec<String>,
     /// None: applications call the pods of a service by their addresses.
     services: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waypoint: Option<GatewayAddress>,
+}
+
+/// Where HBONE for a workload goes in its place.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GatewayAddress {
+    /// Network, a slash and the address.
+    destination: String,
+    hbone_mtls_port: u16,
 }
 
 /// Who may open connections to the pods that refer to it.
@@ -83,9 +98,17 @@ pub(super) fn config(
         .filter(|service| captured.iter().any(|pod| pod.service == service.name))
         .filter(|service| is_closed(deployment, mtls, service))
         .collect();
+    let of_pods = captured.iter().map(|pod| Workload {
+        waypoint: waypoint_before(deployment, topology, &pod.service),
+        authorization_policies: policies_of(&pod.service, &closed),
+        ..workload(topology, (&pod.pod, pod.ip, pod.node), &pod.service)
+    });
+    let waypoint = topology.waypoint.iter().map(|waypoint| {
+        workload(topology, (&waypoint.pod, waypoint.ip, waypoint.node), &waypoint.pod)
+    });
     let config = LocalConfig {
-        workloads: captured.iter().map(|pod| workload(topology, pod, &closed)).collect(),
-        policies: closed.iter().map(|service| policy(deployment, service)).collect(),
+        workloads: of_pods.chain(waypoint).collect(),
+        policies: closed.iter().map(|service| policy(deployment, topology, service)).collect(),
     };
     serde_saphyr::to_string(&config).map_err(DataPlaneError::Unwritable)
 }
@@ -95,39 +118,52 @@ fn is_closed(deployment: &Deployment, mtls: Mtls, service: &Service) -> bool {
     mtls == Mtls::Strict && service.name != deployment.entry
 }
 
+/// What is called is called by way of the waypoint, where there is one.
+fn waypoint_before(
+    deployment: &Deployment,
+    topology: &Topology,
+    service: &str,
+) -> Option<GatewayAddress> {
+    let waypoint = topology.waypoint.as_ref()?;
+    deployment.callers_of(service).next()?;
+    let destination = format!("{NETWORK}/{}", waypoint.ip);
+    Some(GatewayAddress { destination, hbone_mtls_port: HBONE_PORT })
+}
+
+fn policies_of(service: &str, closed: &[&Service]) -> Vec<String> {
+    let of_it = closed.iter().filter(|closed| closed.name == service);
+    of_it.map(|closed| format!("{NAMESPACE}/{}", policy_name(closed))).collect()
+}
+
+/// Of a pod by its name, address and node, and of its account.
 fn workload<'a>(
     topology: &'a Topology,
-    pod: &'a PodAddresses,
-    closed: &[&Service],
+    (pod, ip, node): (&'a str, Ipv4Addr, usize),
+    account: &'a str,
 ) -> Workload<'a> {
-    let policy = closed.iter().find(|service| service.name == pod.service);
     Workload {
-        uid: uid(&pod.pod),
-        name: &pod.pod,
+        uid: uid(pod),
+        name: pod,
         namespace: NAMESPACE,
         trust_domain: TRUST_DOMAIN,
-        service_account: &pod.service,
-        workload_name: &pod.service,
-        canonical_name: &pod.service,
-        workload_ips: [pod.ip],
+        service_account: account,
+        workload_name: account,
+        canonical_name: account,
+        workload_ips: [ip],
         protocol: "HBONE",
-        network: "",
-        node: &topology.nodes[pod.node].name,
+        network: NETWORK,
+        node: &topology.nodes[node].name,
         cluster_id: CLUSTER,
-        authorization_policies: policy
-            .map(|service| format!("{NAMESPACE}/{}", policy_name(service)))
-            .into_iter()
-            .collect(),
+        authorization_policies: Vec::new(),
         services: BTreeMap::new(),
+        waypoint: None,
     }
 }
 
-fn policy<'a>(deployment: &'a Deployment, service: &Service) -> Policy<'a> {
-    let account = |caller: &'a Service| ServiceAccount {
-        namespace: NAMESPACE,
-        service_account: &caller.name,
-    };
-    let callers: Vec<_> = deployment.callers_of(&service.name).map(account).collect();
+fn policy<'a>(deployment: &'a Deployment, topology: &'a Topology, service: &Service) -> Policy<'a> {
+    let account = |caller| ServiceAccount { namespace: NAMESPACE, service_account: caller };
+    let callers = hbone::callers_of(deployment, topology, &service.name);
+    let callers: Vec<_> = callers.into_iter().map(account).collect();
     let rule = (!callers.is_empty()).then_some([[Match { service_accounts: callers }]]);
     Policy {
         name: policy_name(service),
