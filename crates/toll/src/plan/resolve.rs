@@ -1,5 +1,6 @@
 //! Turns a study and the user's choices into a plan. Collects every problem before it gives up.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use miette::Diagnostic;
@@ -638,25 +639,32 @@ fn node_proxies(
 }
 
 fn java_agent(agent: &study::JavaAgent) -> (String, Result<DataPlane, String>) {
-    let settings = |settings: &indexmap::IndexMap<String, study::Setting>| {
-        settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
+    let planned = |kind: AgentKind| {
+        let settings = agent.settings().iter();
+        DataPlane::Agent(JavaAgent {
+            kind,
+            settings: settings.map(|(name, value)| (name.clone(), value.to_string())).collect(),
+            spans: spans(agent.spans()),
+        })
     };
     match agent {
-        study::JavaAgent::OpenTelemetry { settings: written } => {
-            let agent = JavaAgent { kind: AgentKind::OpenTelemetry, settings: settings(written) };
-            ("the OpenTelemetry Java agent in each JVM".into(), Ok(DataPlane::Agent(agent)))
+        study::JavaAgent::OpenTelemetry { .. } => {
+            let planned = planned(AgentKind::OpenTelemetry);
+            ("the OpenTelemetry Java agent in each JVM".into(), Ok(planned))
         }
-        study::JavaAgent::EaseAgent { jar, settings: written } => {
+        study::JavaAgent::EaseAgent { jar, .. } => {
             let planned = match jar.path() {
                 Err(variable) => Err(format!("{variable} is not set")),
-                Ok(jar) => Ok(DataPlane::Agent(JavaAgent {
-                    kind: AgentKind::EaseAgent { jar: jar.into() },
-                    settings: settings(written),
-                })),
+                Ok(jar) => Ok(planned(AgentKind::EaseAgent { jar: jar.into() })),
             };
             ("EaseAgent in each JVM".into(), planned)
         }
     }
+}
+
+/// By service, how many a request leaves there.
+fn spans(written: &indexmap::IndexMap<study::Name, u32>) -> BTreeMap<String, u64> {
+    written.iter().map(|(name, count)| (name.to_string(), u64::from(*count))).collect()
 }
 
 fn seconds(span: study::TimeSpan) -> f64 {
@@ -768,7 +776,7 @@ fn planned_load(name: &str, load: &study::Load) -> PlannedLoad {
         request: request(first),
         cell: None,
         release: release(&load.model),
-        spans: load.spans.iter().map(|(name, n)| (name.to_string(), u64::from(*n))).collect(),
+        spans: spans(&load.spans),
         slice: slice_length(load.length),
     }
 }

@@ -1,6 +1,6 @@
 //! An arm as it stands in a round: its environment, the load engine in it, and what is known of it so far.
 
-use toll_lab::{Claim, Environment, LabError, LoadEngine, Traffic};
+use toll_lab::{Claim, Deployment, Environment, LabError, LoadEngine, Traffic};
 
 use super::load::{Stopped, add, traffic};
 use super::{RunError, Session};
@@ -17,6 +17,8 @@ const MOST_CLOCK_DRIFT_MS: u64 = 10;
 pub struct Stand {
     /// Which one.
     pub arm: Arm,
+    /// What was brought up.
+    pub deployment: Deployment,
     /// Where its deployment runs.
     pub environment: Environment,
     /// Carries all its loads, so that connections stay open between slices.
@@ -44,7 +46,7 @@ impl Stand {
         let mut environment = session.lab.up(&deployment, &dir.logs())?;
         let engine = environment.start_engine()?;
         let (file, sent) = (ArmFile::default(), Traffic::default());
-        Ok(Self { arm: arm.clone(), environment, engine, dir, file, sent })
+        Ok(Self { arm: arm.clone(), deployment, environment, engine, dir, file, sent })
     }
 
     /// Whether what it shows may still count.
@@ -88,7 +90,7 @@ impl Stand {
 
     /// What a slice sent is part of what the proof must find.
     pub fn note_sent(&mut self, load: &PlannedLoad, report: &LoadReport) {
-        add(&mut self.sent, traffic(load, report));
+        add(&mut self.sent, traffic(load, &self.deployment, report));
     }
 
     /// Judges and stores whether all that was sent took the path of the variant.

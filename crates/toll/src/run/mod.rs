@@ -15,6 +15,7 @@ mod settle;
 mod slice;
 #[cfg(test)]
 mod tests;
+mod traced;
 
 use std::io;
 use std::path::PathBuf;
@@ -48,6 +49,14 @@ pub enum RunError {
         arm: String,
         /// What the load engine saw.
         reason: String,
+    },
+    /// An agent is loaded and says nothing.
+    #[error("{arm}: the agent left no span of the requests before the load")]
+    NoSpan {
+        /// What ran.
+        arm: String,
+        /// What to do with such an agent.
+        advice: &'static str,
     },
     /// The plan has node proxies, several pods of a service or several nodes, and all pods share the machine's network.
     #[error("{variant} has {what}, and with loopback isolation all pods share one address")]
@@ -99,6 +108,7 @@ impl RunError {
                 "look at the logs of the services and the database in the run's folder `rounds/01`, in `logs` of the arm; the load expects a status below 400"
                     .into(),
             ),
+            Self::NoSpan { advice, .. } => Some((*advice).into()),
             Self::NetworksNeeded { .. } => Some(
                 "run as root or where user namespaces are allowed (`toll doctor` tells)".into(),
             ),

@@ -13,7 +13,7 @@ use toll_load::{LoadModel, LoadPlan, LoadReport, Stop, Target};
 
 use super::arm::Stand;
 use super::load::{Stopped, answered_well, drive, failures_in_words, throughput};
-use super::{RunError, Session, seeds};
+use super::{RunError, Session, seeds, traced};
 use crate::event::{RunEvent, Stage};
 use crate::plan::{Plan, PlannedSettle};
 use crate::store::{SettleRecord, SettleSlice};
@@ -36,9 +36,12 @@ const TIMEOUT_MS: u64 = 10_000;
 /// Settles the arms of a round, slice by slice in turn: what compiles in one goes on while another is asked.
 ///
 /// # Errors
-/// When the run is interrupted, or an arm gives not one good answer in the first round: the others would not be better.
+/// When the run is interrupted, or an arm gives not one good answer in the first round, or its agent no span: the others would not be better.
 pub fn settle(session: &mut Session<'_>, arms: &mut [Stand], round: usize) -> Result<(), Stopped> {
     session.stage(Stage::Settle, None)?;
+    if round == 1 {
+        traced::hear(session, arms)?;
+    }
     let settle = session.plan.settle;
     let began = Instant::now();
     for number in 0..most_slices(&settle) {

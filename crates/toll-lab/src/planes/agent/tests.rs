@@ -14,7 +14,7 @@ const COLLECTOR: &str = "10.77.0.4:4318";
 
 fn agent(kind: AgentKind, settings: &[(&str, &str)]) -> JavaAgent {
     let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-    JavaAgent { kind, settings: settings.collect() }
+    JavaAgent { kind, settings: settings.collect(), spans: BTreeMap::new() }
 }
 
 fn launched(agent: &JavaAgent, jar: &str) -> Result<Launch, DataPlaneError> {
