@@ -113,6 +113,19 @@ impl Environment {
         }
     }
 
+    /// Spans that have come to the collector since it runs; none where no agent sends any.
+    ///
+    /// # Errors
+    /// When the collector cannot be asked.
+    pub fn spans_so_far(&self) -> Result<Option<u64>, LabError> {
+        match &self.0 {
+            Kind::Local(environment) => environment.spans_so_far(),
+            // It refuses agents.
+            Kind::Kubernetes(_) => Ok(None),
+            Kind::Fake(environment) => Ok(environment.spans_so_far()),
+        }
+    }
+
     /// Reads the counters and probes again, and judges whether `traffic`, sent since [`Self::open_proof`], all
     /// took the path of the variant and nothing else came, and whether the database holds just the writes that
     /// were acknowledged. This environment may not be under load meanwhile.

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    Component, ComponentSample, Deployment, Ending, HostSample, LabError, MemorySample, NextLine,
-    PodMetrics, Proof, Reading, Rendered, Sample, Traffic,
+    Component, ComponentSample, DataPlane, Deployment, Ending, HostSample, LabError, MemorySample,
+    NextLine, PodMetrics, Proof, Reading, Rendered, Sample, Traffic,
 };
 
 /// One plan of a load as the script wants it.
@@ -54,6 +54,8 @@ pub struct FakeLab {
     script: Arc<Script>,
     telling: Arc<Telling>,
     proof: Proof,
+    /// Whether its agents send nothing.
+    is_silent: bool,
     /// Number of the plan, from 1, in which a component ends by itself.
     crash_in: Option<usize>,
     /// Number of the plan, from 1, from which on the user does not wait for proofs.
@@ -141,6 +143,7 @@ impl FakeLab {
             script: Arc::new(script),
             telling,
             proof,
+            is_silent: false,
             crash_in: None,
             interrupt_after: None,
             calls: Arc::default(),
@@ -165,6 +168,11 @@ impl FakeLab {
     /// The same, but the first proof that is closed after its plan number `load`, from 1, is interrupted.
     pub fn interrupted_after(self, load: usize) -> Self {
         Self { interrupt_after: Some(load), ..self }
+    }
+
+    /// The same, but its agents send no spans.
+    pub fn silent(self) -> Self {
+        Self { is_silent: true, ..self }
     }
 
     /// What has been asked of this lab and its clones, in order.
@@ -256,6 +264,11 @@ impl FakeEnvironment {
 
     pub(crate) fn open_proof(&mut self) {
         self.lab.note(FakeCall::OpenProof);
+    }
+
+    pub(crate) fn spans_so_far(&self) -> Option<u64> {
+        let is_traced = matches!(self.deployment.data_plane, DataPlane::Agent(_));
+        is_traced.then(|| if self.lab.is_silent { 0 } else { self.lab.loads() as u64 })
     }
 
     pub(crate) fn close_proof(&mut self, traffic: Traffic) -> Result<Proof, LabError> {

@@ -40,6 +40,51 @@ fn easeagents_sender_is_taken_with_its_packed_body() {
     assert_eq!(collector.window()["spans"], json!({ "gateway": 2 }));
 }
 
+/// A played reporter's list, after the form in which EaseAgent was seen to send: trace ids of 64 bits, the server's
+/// half of a call with the id of the client's and `shared`, and eight queries below it.
+fn of_played_easeagent(trace: u64) -> [String; 2] {
+    let span = |id: &str, parent: &str, kind: &str, service: &str, more: &str| {
+        format!(
+            r#"{{"traceId":"{trace:016x}","id":"{id}"{parent},"kind":"{kind}","name":"get","localEndpoint":{{"serviceName":"{service}"}}{more},"type":"log-tracing","service":"{service}","system":"toll"}}"#
+        )
+    };
+    let below = |id: &str| format!(r#","parentId":"{id}""#);
+    let gateway = [
+        span("00000000000000a1", "", "SERVER", "gateway", ""),
+        span("00000000000000a2", &below("00000000000000a1"), "CLIENT", "gateway", ""),
+    ];
+    let server =
+        span("00000000000000a2", &below("00000000000000a1"), "SERVER", "vets", r#","shared":true"#);
+    let query = |n: u64| {
+        span(&format!("{:016x}", 0xb0 + n), &below("00000000000000a2"), "CLIENT", "vets", "")
+    };
+    let vets: Vec<String> = [server].into_iter().chain((0..8).map(query)).collect();
+    [gateway.join(","), vets.join(",")]
+}
+
+#[test]
+fn a_played_easeagent_leaves_eleven_spans_a_request_in_traces_that_are_whole() {
+    let collector = Running::with_window();
+    let headers = "content-type: application/json\r\ncontent-encoding: gzip\r\nb3: 0\r\n";
+    let (mut gateway, mut vets) = (Vec::new(), Vec::new());
+    for trace in 1..=20 {
+        let [of_gateway, of_vets] = of_played_easeagent(trace);
+        gateway.push(of_gateway);
+        vets.push(of_vets);
+    }
+    for list in [vets, gateway] {
+        let body = gzipped(format!("[{}]", list.join(",")).as_bytes());
+        assert_eq!(collector.post("/application-tracing-log", headers, &body).status, 202);
+    }
+    let links = json!([
+        { "parent": null, "service": "gateway", "count": 1 },
+        { "parent": "gateway", "service": "gateway", "count": 1 },
+        { "parent": "gateway", "service": "vets", "count": 1 },
+        { "parent": "vets", "service": "vets", "count": 8 },
+    ]);
+    assert_eq!(collector.window()["traces"], json!([{ "links": links, "traces": 20 }]));
+}
+
 #[test]
 fn what_is_no_list_of_spans_is_refused_and_counted_as_refused() {
     let collector = Running::with_window();

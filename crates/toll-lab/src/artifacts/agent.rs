@@ -56,7 +56,13 @@ pub(super) fn opentelemetry(around: &Surroundings, fetch: Fetch) -> Result<Found
 pub(super) fn named(path: &Path) -> Result<Found, ArtifactError> {
     match path.metadata() {
         Err(source) => Err(ArtifactError::Unreadable { path: path.to_owned(), source }),
-        Ok(_) => inspect(path.to_owned(), Source::Environment, "a Java agent", |_| true),
+        Ok(_) => {
+            let found = inspect(path.to_owned(), Source::Environment, "a Java agent", |_| true);
+            found.map_err(|error| match error {
+                ArtifactError::NotTheJar { path, .. } => ArtifactError::NotAnAgent { path },
+                error => error,
+            })
+        }
     }
 }
 

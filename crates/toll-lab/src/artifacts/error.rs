@@ -53,6 +53,12 @@ pub enum ArtifactError {
         /// What it should be, with an article.
         what: &'static str,
     },
+    /// The file has no class by which an agent enters a JVM.
+    #[error("{path} is no Java agent: its META-INF/MANIFEST.MF has no Premain-Class")]
+    NotAnAgent {
+        /// The file.
+        path: PathBuf,
+    },
     /// It lacks what toll needs of a later one.
     #[error("{path} has version {version}, and {oldest} is the oldest that will do")]
     TooOld {
@@ -196,6 +202,9 @@ impl ArtifactError {
             Self::DoesNotRun { .. } => "check that it was built for this machine and its C library",
             Self::NotTheJar { .. } => {
                 "let its variable, or the study, lead to the jar that is meant"
+            }
+            Self::NotAnAgent { .. } => {
+                "of the two jars that a build of EaseAgent makes, name `easeagent-dep.jar`"
             }
             Self::NotTheProgram { .. } => {
                 "let its variable, or PATH, lead to the one that is meant"

@@ -574,7 +574,9 @@ fn the_jar_that_a_study_names_may_be_any_agent_but_must_be_one() {
     let jar = machine.root.path().join("any.jar");
     assert!(matches!(agent::named(&jar), Err(ArtifactError::Unreadable { .. })));
     put_jar(&jar, "Manifest-Version: 1.0\r\n");
-    assert!(matches!(agent::named(&jar), Err(ArtifactError::NotTheJar { .. })));
+    let error = agent::named(&jar).unwrap_err();
+    assert!(error.to_string().ends_with("has no Premain-Class"), "{error}");
+    assert!(error.help().unwrap().contains("easeagent-dep.jar"));
     put_jar(&jar, "Premain-Class: com.megaease.easeagent.Main\r\n");
     assert_eq!(agent::named(&jar).unwrap().version, "without a version");
 }

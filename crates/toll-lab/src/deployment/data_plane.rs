@@ -192,6 +192,9 @@ pub struct JavaAgent {
     pub kind: AgentKind,
     /// Its own settings, beside those that the lab makes: name and value, as its documentation calls them.
     pub settings: BTreeMap<String, String>,
+    /// Spans that it leaves for each request, whatever is said of the requests, by service.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub spans: BTreeMap<String, u64>,
 }
 
 /// The agents that the lab has an adapter for.

@@ -126,6 +126,7 @@ impl LocalEnvironment {
             let Some(mut start) = programs::start(&site, supplies)? else { continue };
             if let Some(launch) = launches.remove(&site.pod.pod) {
                 launch.files.iter().try_for_each(|(path, text)| files::write(path, text))?;
+                launch.folders.iter().try_for_each(|folder| files::make_folder(folder))?;
                 launch.equip(&mut start.command, std::env::vars_os());
             }
             let component = Component { role, pod: site.pod.pod.clone() };

@@ -56,6 +56,13 @@ impl LocalEnvironment {
         planes::prove(&window, topology, &open.outsider, &machine.options.artifacts)
     }
 
+    /// Spans that have come since the start; none where no agent sends any.
+    pub(crate) fn spans_so_far(&self) -> Result<Option<u64>, LabError> {
+        let is_traced = matches!(self.setup.deployment.data_plane, DataPlane::Agent(_));
+        let Some(socket) = self.collector_socket().filter(|_| is_traced) else { return Ok(None) };
+        Ok(Some(admin::counts(&socket)?.arrived_ever))
+    }
+
     fn collector_socket(&self) -> Option<PathBuf> {
         collector::admin_socket(&self.setup.deployment, &self.setup.folder)
     }

@@ -115,7 +115,7 @@ fn in_pods() -> Deployment {
 fn traced(deployment: Deployment) -> Deployment {
     let settings = [("otel.metrics.exporter", "none"), ("otel.logs.exporter", "none")];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    let agent = JavaAgent { kind: AgentKind::OpenTelemetry, settings };
+    let agent = JavaAgent { kind: AgentKind::OpenTelemetry, settings, spans: BTreeMap::new() };
     Deployment { name: "agent".into(), data_plane: DataPlane::Agent(agent), ..deployment }
 }
 

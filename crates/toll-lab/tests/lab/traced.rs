@@ -27,7 +27,8 @@ const OFF: [(&str, &str); 6] = [
 
 fn opentelemetry(off: &[(&str, &str)]) -> DataPlane {
     let settings = off.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    DataPlane::Agent(JavaAgent { kind: AgentKind::OpenTelemetry, settings: settings.collect() })
+    let (kind, settings) = (AgentKind::OpenTelemetry, settings.collect());
+    DataPlane::Agent(JavaAgent { kind, settings, spans: BTreeMap::new() })
 }
 
 fn petclinic(data_plane: DataPlane) -> Deployment {

@@ -1,7 +1,7 @@
 //! What tracing costs by the number of spans: a line through the effects of the loads that differ in spans.
 //!
 //! The effect on CPU per request (variant less the mean of the baseline's arms) of each load and round is set against
-//! the spans that a request leaves, and least squares draws one slope through all rounds, each on a level of its own. It
+//! the spans that a request leaves in that variant, and least squares draws one slope through all rounds, each on a level of its own. It
 //! is what a further span costs, its value at zero what tracing a request costs whatever its spans. A round that lost a
 //! load counts for what its spread is worth. The round is the unit: the intervals are those of the jackknife over
 //! rounds, which are those of the rounds' own lines when none has lost a load. The same line through the baseline's
@@ -31,9 +31,10 @@ pub fn costs(run: &RunRecord, valid: &[&Tally<'_>]) -> Vec<SpanCosts> {
     let others = run.plan.ready().filter(|(name, _)| *name != run.plan.baseline);
     others
         .flat_map(|(variant, deployment)| {
-            let lines = Lines { baseline: &run.plan.baseline, variant, loads: &loads, valid };
+            let baseline = &run.plan.baseline;
+            let lines = Lines { baseline, variant, deployment, loads: &loads, valid };
             let services = deployment.services.iter().map(|service| service.name.as_str());
-            let of_services = services.filter_map(|service| lines.of_service(service, deployment));
+            let of_services = services.filter_map(|service| lines.of_service(service));
             lines.of_all().into_iter().chain(of_services).collect::<Vec<_>>()
         })
         .collect()
@@ -78,23 +79,28 @@ fn places(spans: impl Iterator<Item = u64>) -> bool {
 struct Lines<'a> {
     baseline: &'a str,
     variant: &'a str,
+    /// The variant's: what a request leaves is its own.
+    deployment: &'a Deployment,
     loads: &'a [&'a PlannedLoad],
     valid: &'a [&'a Tally<'a>],
 }
 
 impl Lines<'_> {
     fn of_all(&self) -> Option<SpanCosts> {
-        self.line(None, total, Owner::is_measured)
+        let spans = |load: &PlannedLoad| load.spans_in(self.deployment).values().sum();
+        self.line(None, spans, Owner::is_measured)
     }
 
-    fn of_service(&self, service: &str, deployment: &Deployment) -> Option<SpanCosts> {
-        let pods: BTreeSet<Pods> = deployment
+    fn of_service(&self, service: &str) -> Option<SpanCosts> {
+        let pods: BTreeSet<Pods> = self
+            .deployment
             .pods()
             .into_iter()
             .filter(|(_, of)| of.name == service)
             .map(|(pod, of)| Pods::of(&pod, of))
             .collect();
-        let spans = |load: &PlannedLoad| load.spans.get(service).copied().unwrap_or(0);
+        let spans =
+            |load: &PlannedLoad| load.spans_in(self.deployment).get(service).copied().unwrap_or(0);
         self.line(Some(service), spans, |owner| {
             owner.is_application() && pods.contains(&owner.pods)
         })

@@ -2,6 +2,7 @@
 //!
 //! A sweep is shown as the matrix that it is, and a text that many pods have, once.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use similar::TextDiff;
@@ -236,6 +237,9 @@ fn settings(text: &mut String, data_plane: &DataPlane) {
     for (name, value) in &agent.settings {
         row(text, "", format_args!("{name}: {value}"));
     }
+    if !agent.spans.is_empty() {
+        row(text, "", format_args!("spans of each request: {}", by_service(&agent.spans)));
+    }
 }
 
 fn loads(text: &mut String, plan: &Plan) {
@@ -460,10 +464,14 @@ fn users_in_detail(text: &mut String, users: &PlannedUsers) {
 }
 
 /// `gateway 1, vets 9; 10 in all`
-fn spans_in_words(load: &PlannedLoad) -> String {
+fn by_service(spans: &BTreeMap<String, u64>) -> String {
     let each: Vec<String> =
-        load.spans.iter().map(|(service, spans)| format!("{service} {spans}")).collect();
-    format!("{}; {} in all", each.join(", "), load.spans.values().sum::<u64>())
+        spans.iter().map(|(service, spans)| format!("{service} {spans}")).collect();
+    each.join(", ")
+}
+
+fn spans_in_words(load: &PlannedLoad) -> String {
+    format!("{}; {} in all", by_service(&load.spans), load.spans.values().sum::<u64>())
 }
 
 fn rate_in_words(rate: PlannedRate) -> String {

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toll_lab::Deployment;
+use toll_lab::{DataPlane, Deployment};
 use toll_load::{
     Arrivals, Body, Iteration, LoadModel, LoadPlan, Profile, Stage, Stop, Target, WarmUp,
 };
@@ -538,6 +538,18 @@ impl PlannedUsers {
 }
 
 impl PlannedLoad {
+    /// Spans that one request leaves in `deployment`, by service: the load's, except where its agent leaves others.
+    /// Empty when the study does not say.
+    pub fn spans_in(&self, deployment: &Deployment) -> BTreeMap<String, u64> {
+        let mut spans = self.spans.clone();
+        if let DataPlane::Agent(agent) = &deployment.data_plane
+            && !spans.is_empty()
+        {
+            spans.extend(agent.spans.iter().map(|(service, count)| (service.clone(), *count)));
+        }
+        spans
+    }
+
     /// All that it asks, each with its weight.
     pub fn kinds(&self) -> Vec<(u32, &PlannedRequest)> {
         match self.mix.as_slice() {

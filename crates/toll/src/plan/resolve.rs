@@ -703,25 +703,32 @@ fn node_proxies(
 }
 
 fn java_agent(agent: &study::JavaAgent) -> (String, Result<DataPlane, String>) {
-    let settings = |settings: &indexmap::IndexMap<String, study::Setting>| {
-        settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
+    let planned = |kind: AgentKind| {
+        let settings = agent.settings().iter();
+        DataPlane::Agent(JavaAgent {
+            kind,
+            settings: settings.map(|(name, value)| (name.clone(), value.to_string())).collect(),
+            spans: spans(agent.spans()),
+        })
     };
     match agent {
-        study::JavaAgent::OpenTelemetry { settings: written } => {
-            let agent = JavaAgent { kind: AgentKind::OpenTelemetry, settings: settings(written) };
-            ("the OpenTelemetry Java agent in each JVM".into(), Ok(DataPlane::Agent(agent)))
+        study::JavaAgent::OpenTelemetry { .. } => {
+            let planned = planned(AgentKind::OpenTelemetry);
+            ("the OpenTelemetry Java agent in each JVM".into(), Ok(planned))
         }
-        study::JavaAgent::EaseAgent { jar, settings: written } => {
+        study::JavaAgent::EaseAgent { jar, .. } => {
             let planned = match jar.path() {
                 Err(variable) => Err(format!("{variable} is not set")),
-                Ok(jar) => Ok(DataPlane::Agent(JavaAgent {
-                    kind: AgentKind::EaseAgent { jar: jar.into() },
-                    settings: settings(written),
-                })),
+                Ok(jar) => Ok(planned(AgentKind::EaseAgent { jar: jar.into() })),
             };
             ("EaseAgent in each JVM".into(), planned)
         }
     }
+}
+
+/// By service, how many a request leaves there.
+fn spans(written: &indexmap::IndexMap<study::Name, u32>) -> BTreeMap<String, u64> {
+    written.iter().map(|(name, count)| (name.to_string(), u64::from(*count))).collect()
 }
 
 fn seconds(span: study::TimeSpan) -> f64 {
@@ -837,7 +844,7 @@ fn planned_load(name: &str, load: &study::Load, files: &Files) -> PlannedLoad {
         release: release(&load.model),
         timeout_ms: load.timeout.get().as_millis() as u64,
         tolerated: load.failures.map_or(0.0, |failures| failures.at_most.fraction()),
-        spans: load.spans.iter().map(|(name, n)| (name.to_string(), u64::from(*n))).collect(),
+        spans: spans(&load.spans),
         slice: slice_length(load.length),
     }
 }
@@ -869,11 +876,10 @@ fn request(request: &study::Request, files: &Files) -> PlannedRequest {
     let content_type = request.content_type.clone().unwrap_or_else(|| "application/json".into());
     let written = request.body.clone().map(String::into_bytes);
     let from_file = || files.get(request.body_file.as_ref()?).cloned();
-    let header = |(name, value): (&String, &study::Setting)| (name.clone(), value.to_string());
     PlannedRequest {
         method: request.method.name().into(),
         path: request.path.to_string(),
-        headers: request.headers.iter().map(header).collect(),
+        headers: request.headers.iter().map(|(name, of)| (name.clone(), of.to_string())).collect(),
         content_type: request.has_body().then_some(content_type),
         body: Body(written.or_else(from_file).unwrap_or_default()),
         expect: request.expect.clone(),

@@ -600,6 +600,10 @@ fn every_variant_of_a_study_of_agents_has_the_same_services_and_a_collector() {
     assert_eq!(agent.settings["otel.instrumentation.netty.enabled"], "false");
     let DataPlane::Agent(easeagent) = easeagent else { panic!("{easeagent:?}") };
     assert_eq!(easeagent.kind, AgentKind::EaseAgent { jar: "/opt/part".into() });
+    let nine = plan.load("same-rate").unwrap();
+    let spans =
+        |variant: &str| -> u64 { nine.spans_in(plan.deployment(variant).unwrap()).values().sum() };
+    assert_eq!((spans("agent"), spans("easeagent")), (10, 11));
 }
 
 #[test]

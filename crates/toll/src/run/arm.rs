@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use toll_lab::{Claim, Environment, LabError, LoadEngine, Traffic};
+use toll_lab::{Claim, Deployment, Environment, LabError, LoadEngine, Traffic};
 
 use super::failures::{self, Failures};
 use super::load::{Stopped, add, traffic};
 use super::{RunError, Session};
 use crate::event::{RunEvent, Stage};
-use crate::plan::{Arm, Plan, PlannedLoad};
+use crate::plan::{Arm, PlannedLoad};
 use crate::store::{ArmDir, ArmFile, Failing, Invalid, RoundDir};
 use toll_load::LoadReport;
 
@@ -20,6 +20,8 @@ const MOST_CLOCK_DRIFT_MS: u64 = 10;
 pub struct Stand {
     /// Which one.
     pub arm: Arm,
+    /// What was brought up.
+    pub deployment: Deployment,
     /// Where its deployment runs.
     pub environment: Environment,
     /// Carries all its loads, so that connections stay open between slices.
@@ -50,7 +52,7 @@ impl Stand {
         let engine = environment.start_engine()?;
         let (file, sent) = (ArmFile::default(), Traffic::default());
         let (arm, failures) = (arm.clone(), BTreeMap::new());
-        Ok(Self { arm, environment, engine, dir, file, sent, failures })
+        Ok(Self { arm, deployment, environment, engine, dir, file, sent, failures })
     }
 
     /// Whether what it shows may still count.
@@ -94,7 +96,7 @@ impl Stand {
 
     /// What a slice sent is part of what the proof must find.
     pub fn note_sent(&mut self, load: &PlannedLoad, report: &LoadReport) {
-        add(&mut self.sent, traffic(load, report));
+        add(&mut self.sent, traffic(load, &self.deployment, report));
         self.failures.entry(load.name.clone()).or_default().add(report);
     }
 
@@ -103,7 +105,7 @@ impl Stand {
         for load in &session.plan.loads {
             let seen = self.failures.get(&load.name);
             if let Some(failing) = seen.and_then(|seen| failures::under(load, seen)) {
-                let failing = self.with_last_lines(failing, session.plan);
+                let failing = self.with_last_lines(failing);
                 self.break_off(session, Invalid::Failures { load: load.name.clone(), failing })?;
             }
         }
@@ -111,10 +113,8 @@ impl Stand {
     }
 
     /// The same with what was logged last.
-    pub fn with_last_lines(&self, failing: Failing, plan: &Plan) -> Failing {
-        let deployment = plan.deployment(&self.arm.variant);
-        let log = deployment.and_then(|of| failures::last_lines(&self.environment, of));
-        Failing { log, ..failing }
+    pub fn with_last_lines(&self, failing: Failing) -> Failing {
+        Failing { log: failures::last_lines(&self.environment, &self.deployment), ..failing }
     }
 
     /// Judges and stores whether all that was sent took the path of the variant.

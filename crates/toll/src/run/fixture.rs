@@ -104,6 +104,16 @@ pub fn crashing_in(load: usize, lab: Lab) -> Lab {
     }
 }
 
+/// The same lab, whose agents send no spans.
+pub fn silent(lab: Lab) -> Lab {
+    match lab {
+        Lab::Fake(fake) => Lab::Fake(fake.silent()),
+        Lab::Local(_) | Lab::Kubernetes(_) | Lab::Manifests(_) => {
+            panic!("labs of the fixture have no processes")
+        }
+    }
+}
+
 /// A lab in which every path is as claimed and each load goes as `engine` says.
 pub fn lab(
     engine: impl Fn(&Deployment, &LoadPlan) -> FakeLoadScript + Send + Sync + 'static,
@@ -159,7 +169,10 @@ pub fn completing_at_most(
     deployment: &Deployment,
     plan: &LoadPlan,
 ) -> FakeLoadScript {
-    let Stop::AfterSeconds(seconds) = plan.stop else { panic!("loads of the fixture end by time") };
+    let seconds = match plan.stop {
+        Stop::AfterSeconds(seconds) => seconds,
+        Stop::AfterRequests(requests) => requests as f64 / CLOSED_PER_S,
+    };
     let offered_per_s = match &plan.model {
         LoadModel::Open { arrivals, .. } => arrivals.rate_per_s.highest(),
         LoadModel::Closed { .. } => CLOSED_PER_S,

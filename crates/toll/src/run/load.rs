@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use toll_lab::{Asked, ENTRY_NAME, Environment, LabError, LoadEngine, NextLine, Traffic};
+use toll_lab::{
+    Asked, Deployment, ENTRY_NAME, Environment, LabError, LoadEngine, NextLine, Traffic,
+};
 use toll_load::{LoadEvent, LoadPlan, LoadReport, Part, Tls};
 
 use super::RunError;
@@ -162,7 +164,7 @@ fn with_help(message: String, help: Option<String>) -> String {
 /// What a load sent in all its phases: the path and the database behind it know of none.
 ///
 /// A request that timed out or failed is not acknowledged, whatever became of it.
-pub fn traffic(load: &PlannedLoad, report: &LoadReport) -> Traffic {
+pub fn traffic(load: &PlannedLoad, deployment: &Deployment, report: &LoadReport) -> Traffic {
     let mut traffic = Traffic { requests: report.sent_in_all_phases, ..Traffic::default() };
     for ((_, request), target) in load.kinds().into_iter().zip(&report.targets) {
         let asked = Asked {
@@ -170,7 +172,7 @@ pub fn traffic(load: &PlannedLoad, report: &LoadReport) -> Traffic {
             path: request.path.clone(),
             requests: target.sent,
             acknowledged: target.succeeded,
-            spans: load.spans.clone(),
+            spans: load.spans_in(deployment),
         };
         if request.writes() {
             traffic.writes += asked.requests;

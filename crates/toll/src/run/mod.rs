@@ -16,6 +16,7 @@ mod settle;
 mod slice;
 #[cfg(test)]
 mod tests;
+mod traced;
 
 use std::io;
 use std::path::PathBuf;
@@ -57,6 +58,14 @@ pub enum RunError {
         arm: String,
         /// What was seen.
         failing: Failing,
+    },
+    /// An agent is loaded and says nothing.
+    #[error("{arm}: the agent left no span of the requests before the load")]
+    NoSpan {
+        /// What ran.
+        arm: String,
+        /// What to do with such an agent.
+        advice: &'static str,
     },
     /// The plan has node proxies, several pods of a service or several nodes, and all pods share the machine's network.
     #[error("{variant} has {what}, and with loopback isolation all pods share one address")]
@@ -118,6 +127,7 @@ impl RunError {
                 "the logs are in the run's folder `rounds/01`, in `logs` of the arm. Mend the service; or, where that is how it is, tolerate it in the load: `failures: {at_most: 15%}`, or `expect: [200, 404]` in its request"
                     .into(),
             ),
+            Self::NoSpan { advice, .. } => Some((*advice).into()),
             Self::NetworksNeeded { .. } => Some(
                 "run as root or where user namespaces are allowed (`toll doctor` tells)".into(),
             ),

@@ -13,7 +13,7 @@ use toll_load::{LoadModel, LoadPlan, LoadReport, Stop, Target};
 
 use super::arm::Stand;
 use super::load::{Stopped, drive, failures_in_words, throughput};
-use super::{RunError, Session, failures, seeds};
+use super::{RunError, Session, failures, seeds, traced};
 use crate::event::{RunEvent, Stage};
 use crate::plan::{Plan, PlannedSettle};
 use crate::store::{Failing, SettleRecord, SettleSlice};
@@ -36,9 +36,12 @@ const TIMEOUT_MS: u64 = 10_000;
 /// Settles the arms of a round, slice by slice in turn: what compiles in one goes on while another is asked.
 ///
 /// # Errors
-/// When the run is interrupted, or an arm gives not one good answer in the first round: the others would not be better.
+/// When the run is interrupted, or an arm gives not one good answer in the first round, or its agent no span: the others would not be better.
 pub fn settle(session: &mut Session<'_>, arms: &mut [Stand], round: usize) -> Result<(), Stopped> {
     session.stage(Stage::Settle, None)?;
+    if round == 1 {
+        traced::hear(session, arms)?;
+    }
     let settle = session.plan.settle;
     let began = Instant::now();
     for number in 0..most_slices(&settle) {
@@ -87,7 +90,7 @@ fn one(
     }
     let fresh = stand.file.settled.as_ref().is_none_or(|settled| settled.slices.len() < WINDOW);
     if let Some(failing) = failures::while_settling(session.plan, &report).filter(|_| !fresh) {
-        let failing = stand.with_last_lines(failing, session.plan);
+        let failing = stand.with_last_lines(failing);
         return Err(too_many_failed(stand, failing, round));
     }
     let slice = slice(&report, [&begin, &end], began.elapsed().as_secs_f64());

@@ -3,7 +3,9 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
-use toll_lab::{Asked, Deployment, FakeCall, FakeLoadScript, Traffic};
+use toll_lab::{
+    AgentKind, Asked, DataPlane, Deployment, FakeCall, FakeLoadScript, JavaAgent, Traffic,
+};
 use toll_load::{
     Check, ErrorKind, LoadEvent, LoadModel, LoadPlan, LoadReport, Phase, PhaseReport, Target,
     TargetReport,
@@ -11,7 +13,7 @@ use toll_load::{
 
 use super::fixture::{
     CLOSED_PER_S, Flow, Ran, STUDY, calls, claim, crashing_in, lab, lab_with_claims, phase,
-    planned, report, reporting, saying, sound,
+    planned, report, reporting, saying, silent, sound,
 };
 use super::*;
 use crate::plan::{PlannedExtent, VariantState};
@@ -570,6 +572,45 @@ fn the_proof_is_told_the_spans_that_each_request_leaves_load_by_load() {
         spans.sort_unstable();
         assert_eq!(spans, [1, 9]);
     }
+}
+
+/// The study with an agent in place of its mesh, which leaves a span of its own.
+fn traced() -> Plan {
+    let study = STUDY.replace("steady: {", "steady: {spans: {server: 1}, ");
+    let mut plan = planned(&study);
+    let mesh = plan.variants.iter_mut().find(|variant| variant.name == "mesh").unwrap();
+    let VariantState::Ready(deployment) = &mut mesh.state else { panic!("{mesh:?}") };
+    deployment.data_plane = DataPlane::Agent(JavaAgent {
+        kind: AgentKind::EaseAgent { jar: "/opt/easeagent-dep.jar".into() },
+        settings: Default::default(),
+        spans: [("server".into(), 2)].into(),
+    });
+    plan
+}
+
+#[test]
+fn the_proof_is_told_the_spans_that_the_variants_own_agent_leaves() {
+    let (flow, lab) = (Flow::planned(traced()), lab(sound));
+    flow.run(&lab).ending.unwrap();
+    let told = traffic_told(&lab);
+    let of = |spans: u64| {
+        told.iter().filter(|told| told.asked.iter().all(|a| a.spans["server"] == spans)).count()
+    };
+    // In each of two rounds both arms of the baseline, and the agent.
+    assert_eq!((of(1), of(2)), (4, 2));
+}
+
+#[test]
+fn an_agent_that_says_nothing_ends_the_run_before_any_load_with_advice() {
+    let mut plan = traced();
+    plan.settle.max_s = 0.1;
+    let (flow, lab) = (Flow::planned(plan), silent(lab(sound)));
+    let error = flow.run(&lab).ending.unwrap_err();
+    assert!(error.to_string().starts_with("mesh: the agent left no span"), "{error}");
+    let help = error.help().unwrap();
+    assert!(help.contains("-Dnet.bytebuddy.experimental=true"), "{help}");
+    let loads = calls(&lab).into_iter().filter(|call| *call == FakeCall::Load).count();
+    assert_eq!(loads, 1, "the few requests whose spans were waited for");
 }
 
 #[test]

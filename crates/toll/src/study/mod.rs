@@ -23,7 +23,7 @@ pub use model::{
     Metric, Mtls, NodeProxy, PetclinicPart, Profile, Program, Queries, Ready, Reference, Request,
     Runtime, Server, Service, Settle, Sidecar, Study, Traffic, Variant, Version, Vus, Weighted,
 };
-pub use quantity::{Name, Rate, Setting, Share, TimeSpan};
+pub use quantity::{Name, Rate, Share, TimeSpan};
 pub use schema::schema;
 
 use fault::{Fault, Problem};
@@ -138,8 +138,7 @@ fn untraced(study: &Study, root: &Node, text: &str) -> Vec<Warning> {
     let mut found = Vec::new();
     for (variant, written) in &study.variants {
         let Some(agent) = &written.java_agent else { continue };
-        let (JavaAgent::OpenTelemetry { settings } | JavaAgent::EaseAgent { settings, .. }) = agent;
-        let off = settings.iter().map(|(name, value)| (name, value.to_string()));
+        let off = agent.settings().iter().map(|(name, value)| (name, value.to_string()));
         let off = off.filter(|(name, value)| NO_TRACING.contains(&(name.as_str(), value.as_str())));
         let at = Pointer::to(&["variants", variant.as_str(), "java_agent", "settings"]);
         found.extend(off.filter_map(|(name, value)| {

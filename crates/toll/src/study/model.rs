@@ -335,6 +335,10 @@ pub enum JavaAgent {
         #[serde(default)]
         #[schemars(extend("examples" = [{"otel.metrics.exporter": "none"}]))]
         settings: IndexMap<String, Setting>,
+        /// Spans that it leaves for each request where they are others than the loads say, by service.
+        #[serde(default)]
+        #[schemars(extend("examples" = [{"gateway": 2}]))]
+        spans: IndexMap<Name, u32>,
     },
     /// EaseAgent.
     EaseAgent {
@@ -345,7 +349,25 @@ pub enum JavaAgent {
         #[serde(default)]
         #[schemars(extend("examples" = [{"plugin.observability.jdbc.tracing.enabled": true}]))]
         settings: IndexMap<String, Setting>,
+        /// Spans that it leaves for each request where they are others than the loads say, by service.
+        #[serde(default)]
+        #[schemars(extend("examples" = [{"gateway": 2}]))]
+        spans: IndexMap<Name, u32>,
     },
+}
+
+impl JavaAgent {
+    /// Its own settings.
+    pub fn settings(&self) -> &IndexMap<String, Setting> {
+        let (Self::OpenTelemetry { settings, .. } | Self::EaseAgent { settings, .. }) = self;
+        settings
+    }
+
+    /// Spans that it leaves for each request where they are others than the loads say, by service.
+    pub fn spans(&self) -> &IndexMap<Name, u32> {
+        let (Self::OpenTelemetry { spans, .. } | Self::EaseAgent { spans, .. }) = self;
+        spans
+    }
 }
 
 /// The proxy beside each service.

@@ -372,6 +372,8 @@ shown_as! {
         "paper: {" => "paper: {loads: {same-rate: {vus: {ramp: 1s, hold: 1s, ramp_down: 1s}}}, ";
     stages_of_a_profile_must_last: "{ramp: 50s, hold: 10m, ramp_down: 50s}" => "{ramp: 0s, hold: 0s, ramp_down: 0s}";
     spans_of_an_unknown_service_are_answered_with_the_nearest_one: "vets: 9}" => "vet: 9}";
+    spans_of_an_agent_are_of_services_that_there_are:
+        "jar: \"${EASEAGENT}\"" => "jar: \"${EASEAGENT}\", spans: {gatewai: 2}";
     the_petclinic_has_its_own_keys_and_no_others: "{part: vets}" => "{part: vets, runtime: spring, work: {cpu: 1ms}}";
     the_petclinic_has_parts: "{part: vets}" => "{heap_mib: 128}";
     the_gateway_of_the_petclinic_calls_one_service: "      calls: [vets]\n" => "";
@@ -617,7 +619,8 @@ fn traced() -> Study {
 fn a_study_of_agents_is_read_without_warning() {
     let (study, warnings) = read("traced.yaml", TRACED, &no_environment).unwrap();
     assert_eq!(warnings, []);
-    let Some(JavaAgent::OpenTelemetry { settings }) = &study.variants["agent"].java_agent else {
+    let Some(JavaAgent::OpenTelemetry { settings, .. }) = &study.variants["agent"].java_agent
+    else {
         panic!("{study:?}")
     };
     let told: Vec<String> =

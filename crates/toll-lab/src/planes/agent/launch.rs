@@ -23,6 +23,8 @@ pub(crate) struct Launch {
     pub environment: Vec<(String, OsString)>,
     /// Files that must be there before they start, and their texts.
     pub files: Vec<(PathBuf, String)>,
+    /// Folders that must be there before they start.
+    pub folders: Vec<PathBuf>,
     /// How variables begin that they must not inherit: an agent reads them, and they would outdo its file.
     pub withheld: &'static [&'static str],
 }
@@ -41,14 +43,28 @@ impl Launch {
     ) -> Result<Self, DataPlaneError> {
         let file = folder.join(format!("{service}.agent.properties"));
         let property = manner.file_property.as_ref();
-        let options = [
+        let mut options = vec![
             option(&["-javaagent:".as_ref(), jar.as_os_str()])?,
             option(&["-D".as_ref(), property, "=".as_ref(), file.as_os_str()])?,
         ];
-        let settings = manner.settings(&agent.settings)?;
+        let folders: Vec<PathBuf> = manner
+            .leaves_folders
+            .then(|| folder.join(format!("{service}.tmp")))
+            .into_iter()
+            .collect();
+        for folder in &folders {
+            options.push(option(&["-Djava.io.tmpdir=".as_ref(), folder.as_os_str()])?);
+        }
+        let mut settings = manner.settings(&agent.settings)?;
+        for name in manner.of_the_jvm {
+            if let Some(value) = settings.remove(*name) {
+                options.push(option(&[format!("-D{name}={value}").as_ref()])?);
+            }
+        }
         Ok(Self {
             environment: vec![(OPTIONS.to_owned(), options.join(" ").into())],
             files: vec![(file, properties::text(&settings))],
+            folders,
             withheld: manner.variables,
         })
     }

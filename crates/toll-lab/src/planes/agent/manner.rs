@@ -16,6 +16,10 @@ pub(super) struct Manner {
     pub(super) fixed: Vec<(&'static str, String)>,
     /// Settings that a study may change.
     pub(super) defaults: Vec<(&'static str, String)>,
+    /// Settings that are no properties of the agent's file but of the JVM.
+    pub(super) of_the_jvm: &'static [&'static str],
+    /// Whether it leaves folders in the temporary directory: it gets one in the run's folder, which is removed.
+    pub(super) leaves_folders: bool,
     /// As `Launch::withheld`.
     pub(super) variables: &'static [&'static str],
 }

@@ -81,4 +81,12 @@ impl JavaAgent {
         let asked = self.settings.get(setting).and_then(|value| value.trim().parse().ok());
         Duration::from_millis(asked.unwrap_or(BATCH_DELAY_MS))
     }
+
+    /// What to do when it is loaded and sends nothing.
+    pub fn when_silent(&self) -> &'static str {
+        match self.kind {
+            AgentKind::OpenTelemetry => opentelemetry::WHEN_SILENT,
+            AgentKind::EaseAgent { .. } => easeagent::WHEN_SILENT,
+        }
+    }
 }

@@ -14,7 +14,7 @@ const COLLECTOR: &str = "10.77.0.4:4318";
 
 fn agent(kind: AgentKind, settings: &[(&str, &str)]) -> JavaAgent {
     let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-    JavaAgent { kind, settings: settings.collect() }
+    JavaAgent { kind, settings: settings.collect(), spans: BTreeMap::new() }
 }
 
 fn launched(agent: &JavaAgent, jar: &str) -> Result<Launch, DataPlaneError> {
@@ -56,6 +56,26 @@ fn easeagent_is_told_the_service_and_the_collector_in_a_file() {
         "/opt/ease agent/easeagent.jar",
     );
     insta::assert_snapshot!(listing(&launch.unwrap()));
+}
+
+#[test]
+fn a_jvm_that_easeagent_does_not_know_is_told_to_try_by_an_option_and_not_in_the_agents_file() {
+    let kind = AgentKind::EaseAgent { jar: "/opt/easeagent-dep.jar".into() };
+    let agent = agent(kind, &[("net.bytebuddy.experimental", "true")]);
+    let told = listing(&launched(&agent, "/opt/easeagent-dep.jar").unwrap());
+    let (variables, file) = told.split_once("---").unwrap();
+    assert!(variables.contains(" -Dnet.bytebuddy.experimental=true"), "{told}");
+    assert!(!file.contains("bytebuddy"), "{told}");
+    assert!(agent.when_silent().contains("-Dnet.bytebuddy.experimental=true"));
+}
+
+#[test]
+fn what_easeagent_leaves_behind_is_in_the_folder_of_the_run() {
+    let kind = AgentKind::EaseAgent { jar: "/opt/easeagent-dep.jar".into() };
+    let launch = launched(&agent(kind, &[]), "/opt/easeagent-dep.jar").unwrap();
+    assert_eq!(launch.folders, [Path::new("/run/toll/vets.tmp")]);
+    assert!(listing(&launch).contains("-Djava.io.tmpdir=/run/toll/vets.tmp"));
+    assert!(opentelemetry(&[]).unwrap().folders.is_empty());
 }
 
 #[test]

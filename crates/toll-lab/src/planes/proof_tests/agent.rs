@@ -40,7 +40,7 @@ impl Traced {
     fn by_an_agent() -> Self {
         let jvm = Jvm { named: vec![JAR.into()], open: vec![JAR.into()], instruments: true };
         let settings = BTreeMap::new();
-        let agent = JavaAgent { kind: AgentKind::OpenTelemetry, settings };
+        let agent = JavaAgent { kind: AgentKind::OpenTelemetry, settings, spans: BTreeMap::new() };
         Self::of(DataPlane::Agent(agent), &jvm, came(&[(RIGHT, REQUESTS)]))
     }
 
@@ -329,6 +329,43 @@ fn without_a_number_of_spans_it_is_claimed_only_that_some_came() {
     assert_eq!((proof.claims[0].claim.as_str(), proof.spans), ("collector: spans came", None));
     assert_eq!(proof.left_out[0], LeftOut::SpanCounts);
     assert_eq!(seen.came(&[]).failed(), ["collector: spans came"]);
+}
+
+/// What a request leaves whose gateway makes a span of its call, too, as EaseAgent's does.
+const ELEVEN: Shape<'_> = &[
+    (None, "gateway", 1),
+    (Some("gateway"), "gateway", 1),
+    (Some("gateway"), "vets", 1),
+    (Some("vets"), "vets", 8),
+];
+
+/// As [`ELEVEN`] has it, and the traces that came.
+fn leaving_eleven(traces: &[(Shape<'_>, u64)]) -> Traced {
+    let mut seen = Traced::by_an_agent().came(traces);
+    seen.traffic.asked[0].spans.insert("gateway".into(), 2);
+    seen
+}
+
+#[test]
+fn an_agent_whose_gateway_leaves_two_spans_a_request_is_proved_by_its_own_counts() {
+    let seen = leaving_eleven(&[(ELEVEN, REQUESTS)]);
+    let proof = seen.proof();
+    assert!(proof.holds(), "{}", listing(&proof));
+    let count = "collector: every request left 11 spans: 2 of gateway, 9 of vets";
+    assert_eq!(proof.claims[0].claim, count);
+    assert_eq!(
+        seen.seen_by("gateway: its spans in a trace: 1 at the root, 1 below gateway"),
+        "in every trace"
+    );
+}
+
+#[test]
+fn where_eleven_spans_are_held_to_ten_leave_no_trace_whole() {
+    let seen = leaving_eleven(&[(RIGHT, REQUESTS)]);
+    assert_eq!(seen.failed(), [WHOLE]);
+    let counted = seen.proof().spans.unwrap();
+    assert_eq!((counted.services[0].expected, counted.services[0].arrived), (2000, 1000));
+    assert_eq!(Traced::by_an_agent().came(&[(ELEVEN, REQUESTS)]).failed().len(), 3);
 }
 
 /// What a request of the second load leaves.

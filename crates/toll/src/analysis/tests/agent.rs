@@ -62,7 +62,8 @@ fn made(loads: &[(&str, u64)], cost: Cost, told: Told) -> RunRecord {
         if variant.name == "mesh" {
             let settings = BTreeMap::new();
             let kind = AgentKind::OpenTelemetry;
-            deployment.data_plane = DataPlane::Agent(JavaAgent { kind, settings });
+            deployment.data_plane =
+                DataPlane::Agent(JavaAgent { kind, settings, spans: BTreeMap::new() });
         }
     }
     let slice = |of: &Stood<'_>, planned: &PlannedSlice| {
@@ -169,6 +170,27 @@ fn what_a_span_costs_is_the_slope_of_the_effects_over_the_loads() {
     let points: Vec<u64> = vets.points.iter().map(|point| point.spans).collect();
     assert_eq!(points, [0, 2, 8, 26]);
     is(&vets.points[2].effect_us, 115.0);
+}
+
+/// The variant's gateway leaves two spans a request, whatever the loads say.
+fn with_spans_of_its_own(mut record: RunRecord) -> RunRecord {
+    let mesh = record.plan.variants.iter_mut().find(|variant| variant.name == "mesh").unwrap();
+    let VariantState::Ready(deployment) = &mut mesh.state else { panic!("it is ready") };
+    let DataPlane::Agent(agent) = &mut deployment.data_plane else { panic!("it has an agent") };
+    agent.spans = [("gateway".into(), 2)].into();
+    record
+}
+
+#[test]
+fn the_line_of_a_variant_stands_on_the_spans_that_its_own_agent_leaves() {
+    let found = found(&with_spans_of_its_own(made(&SPANS, cost, quiet)));
+    let all = costs(&found, "all").unwrap();
+    let points: Vec<u64> = all.points.iter().map(|point| point.spans).collect();
+    assert_eq!(points, [2, 4, 10, 28]);
+    // One span more each, so that one less is whatever the spans are.
+    is(&all.per_span_us, 10.0);
+    is(&all.per_request_us, 35.0);
+    is(&costs(&found, "vets").unwrap().per_request_us, 35.0);
 }
 
 /// As [`cost`], but each span of the baseline's second arm costs up to 4 us more than in the first.

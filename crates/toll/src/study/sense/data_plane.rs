@@ -1,5 +1,6 @@
 //! Whether data planes fit: into their variants, and what they bring along into the application.
 
+use super::load::unknown_tracers;
 use super::{Violation, app, at_key, at_value, database_at, sweep};
 use crate::study::fault::Problem;
 use crate::study::model::{App, By, Egress, Sidecar, Study, Variant};
@@ -31,6 +32,9 @@ pub(super) fn check(study: &Study) -> Vec<Violation> {
         let at = Pointer::to(&["variants", name.as_str()]);
         found.extend(egress(study, variant, &at));
         found.extend(envoy(variant, &at));
+        if let Some(agent) = &variant.java_agent {
+            found.extend(unknown_tracers(study, agent.spans(), &at.child("java_agent")));
+        }
     }
     found
 }

@@ -15,7 +15,7 @@ pub(super) fn check(study: &Study) -> Vec<Violation> {
         let at = Pointer::to(&["loads", name.as_str()]);
         found.extend(length(name, load, &at));
         found.extend(capacity_of_capacity(&load.model, &at));
-        found.extend(unknown_tracers(study, load, &at));
+        found.extend(unknown_tracers(study, &load.spans, &at));
     }
     found.extend(relative_traffic(study));
     found
@@ -93,11 +93,15 @@ fn relative_traffic(study: &Study) -> Option<Violation> {
         .then(|| at_value(problem, Pointer::to(&["traffic", "rate"])))
 }
 
-/// Spans of what is no service of the application.
-fn unknown_tracers(study: &Study, load: &Load, at: &Pointer) -> Vec<Violation> {
+/// Spans, below `at`, of what is no service of the application.
+pub(super) fn unknown_tracers(
+    study: &Study,
+    spans: &IndexMap<Name, u32>,
+    at: &Pointer,
+) -> Vec<Violation> {
     let unknown_service = |name: &Name| {
         let problem = unknown("service", name, study.app.services.keys())?;
         Some(at_key(problem, at.child("spans").child(name)).from(&["app", "services"]))
     };
-    load.spans.keys().filter_map(unknown_service).collect()
+    spans.keys().filter_map(unknown_service).collect()
 }
