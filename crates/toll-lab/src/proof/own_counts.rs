@@ -142,7 +142,8 @@ fn growth(seen: &Window<'_>, service: &Service, pick: fn(&PathReport) -> u64) ->
     pods.iter().map(|pod| pod_growth(seen, service, pod, pick)).sum()
 }
 
-fn pod_growth(
+/// The same of one pod.
+pub(crate) fn pod_growth(
     seen: &Window<'_>,
     service: &Service,
     pod: &str,

@@ -2,7 +2,7 @@
 
 use super::{Violation, app, at_key, at_value, database_at, sweep};
 use crate::study::fault::Problem;
-use crate::study::model::{App, Egress, Study, Variant};
+use crate::study::model::{App, Egress, Sidecar, Study, Variant};
 use crate::study::quantity::{Name, is_host_pattern};
 use crate::study::tree::Pointer;
 use crate::study::{COLLECTOR, COLLECTOR_PORT};
@@ -30,6 +30,7 @@ pub(super) fn check(study: &Study) -> Vec<Violation> {
     for (name, variant) in &study.variants {
         let at = Pointer::to(&["variants", name.as_str()]);
         found.extend(egress(study, variant, &at));
+        found.extend(of_mesher(variant, &at));
     }
     found
 }
@@ -39,6 +40,16 @@ const EGRESS: &str = "egress";
 
 fn has_egress_gateway(variant: &Variant) -> bool {
     matches!(variant.egress, Some(Egress::Gateway(_)))
+}
+
+/// What Mesher does not have.
+fn of_mesher(variant: &Variant, at: &Pointer) -> Vec<Violation> {
+    let Some(Sidecar::Mesher { mtls, .. }) = &variant.sidecar else { return Vec::new() };
+    let at_mtls = at.child("sidecar").child("mtls");
+    let mtls = mtls.map(|_| at_key(Problem::MtlsOfMesher, at_mtls));
+    let egress =
+        variant.egress.as_ref().map(|_| at_key(Problem::EgressOfMesher, at.child("egress")));
+    mtls.into_iter().chain(egress).collect()
 }
 
 /// A way out of no mesh, or to nowhere, and names that are none.
