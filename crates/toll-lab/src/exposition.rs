@@ -22,9 +22,24 @@ pub(crate) fn samples<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = 
     text.lines().filter_map(move |line| {
         let labels = line.strip_prefix(name)?.strip_prefix('{')?;
         let (labels, rest) = labels_of(labels)?;
-        let value = rest.split_ascii_whitespace().next()?.parse().ok()?;
+        let value = whole(rest.split_ascii_whitespace().next()?)?;
         Some(Sample { labels, value })
     })
+}
+
+/// Programs in Go write a million as `1e+06`.
+fn whole(text: &str) -> Option<u64> {
+    let of_float = || {
+        let value: f64 = text.parse().ok()?;
+        let is_whole = value >= 0.0 && value.fract() == 0.0 && value < 9e15;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "whole, not negative and exact below 2^53"
+        )]
+        is_whole.then_some(value as u64)
+    };
+    text.parse().ok().or_else(of_float)
 }
 
 /// The labels up to the closing brace, and what is behind it.

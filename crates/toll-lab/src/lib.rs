@@ -77,6 +77,7 @@ pub use local::{LocalLab, clean};
 pub use options::{Listener, LocalOptions};
 pub use output::{CutLog, NextLine, Rendered};
 pub use planes::needs;
+pub use planes::sidecar::mesher::fits as fits_mesher;
 pub use sample::{
     Component, ComponentSample, HostSample, MemorySample, PodMetrics, Reading, Role, Sample,
 };

@@ -60,6 +60,8 @@ pub(crate) enum Speech<'a> {
     Request,
     /// A request for this path.
     Get(&'a str),
+    /// A request to an HTTP proxy for this host, with its port.
+    ThroughProxy(&'a str),
     /// A request that asks for a path report.
     PathReport,
     /// The first message of a PostgreSQL client: whether TLS may be spoken.
@@ -97,6 +99,7 @@ impl<'a> Speech<'a> {
         match self {
             Self::Request => vec![],
             Self::Get(path) => vec!["--path", path],
+            Self::ThroughProxy(host) => vec!["--through-proxy", "--host", host],
             Self::PathReport => vec!["--header", "x-toll-probe: 1"],
             Self::Postgres => vec!["--speak", "postgres"],
             Self::Tls => vec!["--speak", "tls"],

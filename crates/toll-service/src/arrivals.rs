@@ -12,12 +12,16 @@ const MARKS: [&str; 4] = ["forwarded", "via", "x-envoy-", "x-forwarded-"];
 /// In it a proxy tells the certificate of who called it; a gateway that takes plaintext has none to tell.
 const CERTIFICATE: &str = "x-forwarded-client-cert";
 
+/// Mesher puts both on each request: the caller's the first, the called service's own the second.
+const MESHER: [&str; 2] = ["x-cse-context", "x-forwarded-host"];
+
 /// Counts since the service began. None decreases.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     requests: AtomicU64,
     marked: AtomicU64,
     certified: AtomicU64,
+    by_mesher: AtomicU64,
 }
 
 impl Arrivals {
@@ -29,6 +33,9 @@ impl Arrivals {
         }
         if headers.contains_key(CERTIFICATE) {
             self.certified.fetch_add(1, Ordering::Relaxed);
+        }
+        if MESHER.iter().all(|name| headers.contains_key(*name)) {
+            self.by_mesher.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -45,6 +52,11 @@ impl Arrivals {
     /// Those whose proxy forwarded a certificate.
     pub(crate) fn certified(&self) -> u64 {
         self.certified.load(Ordering::Relaxed)
+    }
+
+    /// Those that crossed two Meshers.
+    pub(crate) fn by_mesher(&self) -> u64 {
+        self.by_mesher.load(Ordering::Relaxed)
     }
 }
 
@@ -79,6 +91,13 @@ mod tests {
     fn what_callers_send_or_pass_on_is_no_mark() {
         let own = ["host", "user-agent", "x-request-id", "traceparent", "x-b3-traceid", "viaduct"];
         assert_eq!(counted(&own).marked(), 0);
+    }
+
+    #[test]
+    fn a_request_came_by_mesher_only_with_the_headers_of_both_its_sides() {
+        assert_eq!(counted(&["x-cse-context", "x-forwarded-host", "host"]).by_mesher(), 1);
+        assert_eq!(counted(&["x-cse-context", "x-forwarded-port"]).by_mesher(), 0);
+        assert_eq!(counted(&["x-forwarded-host"]).by_mesher(), 0);
     }
 
     #[test]

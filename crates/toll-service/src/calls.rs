@@ -3,6 +3,7 @@
 //! A neighbour of several addresses is called at one after the other, request by request: where no proxy stands
 //! between, the caller spreads the load.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
@@ -11,13 +12,13 @@ use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::{Authority, Parts, PathAndQuery, Scheme};
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde::Deserialize;
 
 use crate::config::Call;
 use crate::error::root_cause;
 use crate::path_report::{PROBE_HEADER, PathReport};
+use crate::proxied::Connector;
 use crate::request::WholeRequest;
 
 /// Headers that tell what the body is or tie the calls of one request together, besides those of the Zipkin family.
@@ -68,7 +69,7 @@ impl<'a> From<&'a WholeRequest> for Errand<'a> {
 /// The neighbours and the connections to them.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: Client<Connector, Full<Bytes>>,
     targets: Vec<Target>,
 }
 
@@ -83,8 +84,10 @@ struct Target {
 }
 
 impl Calls {
-    pub(crate) fn new(calls: Vec<Call>) -> Self {
-        Self { client: keeping_client(), targets: calls.into_iter().map(Target::from).collect() }
+    /// Through `http_proxy`, where there is one.
+    pub(crate) fn new(calls: Vec<Call>, http_proxy: Option<SocketAddr>) -> Self {
+        let targets = calls.into_iter().map(Target::from).collect();
+        Self { client: keeping_client(http_proxy), targets }
     }
 
     /// Calls every neighbour once, in order, as `request` asks, and brings the answer of the last.
@@ -183,9 +186,11 @@ impl Calls {
 }
 
 /// By default the client keeps any number of idle connections; without a timer it keeps them for good.
-fn keeping_client() -> Client<HttpConnector, Full<Bytes>> {
-    let mut connector = HttpConnector::new();
-    connector.set_nodelay(true);
+fn keeping_client(http_proxy: Option<SocketAddr>) -> Client<Connector, Full<Bytes>> {
+    let authority = |address: SocketAddr| {
+        address.to_string().parse().expect("an address with its port is an authority")
+    };
+    let connector = Connector::new(http_proxy.map(authority));
     Client::builder(TokioExecutor::new()).pool_idle_timeout(None).build(connector)
 }
 

@@ -15,7 +15,8 @@ const EXAMPLES: &str = r#"Examples:
 
 A configuration (addresses are called in turn; relay, database, its write, stall and planted are optional; relay answers
 what the last call answered; the stall answers nothing for the first 100 ms of each second; what is planted costs each
-request so many rounds of computing and so long a sleep, makes one request in 100 late, and holds memory):
+request so many rounds of computing and so long a sleep, makes one request in 100 late, and holds memory;
+"http_proxy": "127.0.0.1:30101" would send all calls through that proxy, which is asked for the host of each):
   {"name": "name", "listen": "10.77.0.2:8083",
    "calls": [{"service": "audit", "addresses": ["10.77.0.3:8084"], "host": "audit:8084"}],
    "work_us": 300, "reply_bytes": 5, "status": 200, "relay": false,
@@ -33,11 +34,15 @@ flights; kind: mongo_db or postgres; identity: certificate and key in one file):
    "airline": {"part": "bookings", "database": {
      "service": "airline-db", "kind": "mongo_db", "host": "db.airline.example", "address": "10.77.0.6:27017",
      "connections": 16, "authority": "external/ca.crt", "certificate": "external/bookings.crt",
-     "key": "external/bookings.key", "identity": "external/bookings.identity.pem"}}}"#;
+     "key": "external/bookings.key", "identity": "external/bookings.identity.pem"}}}
+
+The registry that Mesher asks for its services:
+  {"listen": "10.77.0.1:30100", "registry": {"instances": {"server": ["rest://10.77.0.3:30101"]}}}"#;
 
 const PROBE_EXAMPLES: &str = r#"Examples:
   toll-service probe --connect 10.77.0.2:9000 --header 'x-toll-probe: 1'
   toll-service probe --connect 10.77.0.3:15006 --host server:9999 --timeout-ms 500
+  toll-service probe --connect 127.0.0.1:30101 --through-proxy --host server:9999
   toll-service probe --connect 10.77.0.6:5432 --speak postgres
   toll-service probe --connect 10.77.0.2:15008 --connect 10.77.0.3:15008 --speak tls
   toll-service probe --connect 10.77.0.6:27017 --speak tls --server-name db.airline.example \
@@ -129,6 +134,9 @@ pub(crate) struct Probe {
     /// Host header, if it is not the address
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Option<HeaderValue>,
+    /// Whether the address is an HTTP proxy, which is asked in the absolute form for what the Host header names
+    #[arg(long, requires = "host")]
+    pub(crate) through_proxy: bool,
     /// What to ask for
     #[arg(long, default_value = "/")]
     pub(crate) path: PathAndQuery,
@@ -260,7 +268,10 @@ mod tests {
         let end = EXAMPLES.find("\n\nA part of the airline").unwrap();
         serde_json::from_str::<crate::config::Config>(&EXAMPLES[start..end]).unwrap();
         let start = end + EXAMPLES[end..].find("  {\"name\"").unwrap();
-        serde_json::from_str::<crate::airline::Config>(&EXAMPLES[start..]).unwrap();
+        let end = EXAMPLES.find("\n\nThe registry").unwrap();
+        serde_json::from_str::<crate::airline::Config>(&EXAMPLES[start..end]).unwrap();
+        let start = end + EXAMPLES[end..].find("  {\"listen\"").unwrap();
+        serde_json::from_str::<crate::registry::Config>(&EXAMPLES[start..]).unwrap();
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     /// The services to call once for each request, in order.
     pub(crate) calls: Vec<Call>,
+    /// An HTTP proxy that all calls go through, asked in the absolute form for the host of each call.
+    #[serde(default)]
+    pub(crate) http_proxy: Option<SocketAddr>,
     /// CPU time to burn for each request, microseconds.
     pub(crate) work_us: u64,
     /// Size of the answer's body.
@@ -134,6 +137,7 @@ mod tests {
         json!({
             "name": "client", "listen": "127.0.0.1:9000",
             "calls": [{"service": "server", "addresses": ["server:9999"], "host": "server:9999"}],
+            "http_proxy": "127.0.0.1:30101",
             "work_us": 300, "reply_bytes": 5, "status": 200, "relay": true,
             "database": {
                 "service": "postgres", "address": "10.77.0.6:5432", "user": "toll",
@@ -157,9 +161,14 @@ mod tests {
 
         let keys = config.as_object_mut().unwrap();
         keys["database"].as_object_mut().unwrap().remove("write");
-        keys.retain(|key, _| !["relay", "stall"].contains(&key.as_str()));
+        keys.retain(|key, _| !["relay", "stall", "http_proxy"].contains(&key.as_str()));
         let lean: Config = serde_json::from_value(config.clone()).unwrap();
-        assert!(!lean.relay && lean.database.unwrap().write.is_none() && lean.stall.is_none());
+        assert!(
+            !lean.relay
+                && lean.http_proxy.is_none()
+                && lean.database.unwrap().write.is_none()
+                && lean.stall.is_none()
+        );
 
         config.as_object_mut().unwrap().remove("database");
         assert!(serde_json::from_value::<Config>(config).unwrap().database.is_none());

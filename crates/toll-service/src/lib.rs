@@ -2,7 +2,7 @@
 //!
 //! Turns a configuration into a server that burns a set CPU time for each request, calls its neighbours, asks its
 //! PostgreSQL database and answers. It also plays the parts of an airline, which ask each other and a database over
-//! TLS. On request it reports the path that a request took as the applications saw it. Two more commands each ask one
+//! TLS, and the registry that Mesher asks for its services. On request it reports the path that a request took as the applications saw it. Two more commands each ask one
 //! thing and end: how a request in plain HTTP, a first message to a database or over TLS, or a whole TLS handshake
 //! ends, and what a database answers over its own socket. A third looks at Prometheus endpoints
 //! as often as it is told to. It counts requests but times none, and all it knows of proxies is the headers by which
@@ -21,7 +21,9 @@ mod handshake;
 mod path_report;
 mod planted;
 mod probe;
+mod proxied;
 mod query;
+mod registry;
 mod request;
 mod role;
 mod scrape;

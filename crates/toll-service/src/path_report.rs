@@ -28,6 +28,9 @@ pub(crate) struct PathReport {
     pub(crate) marked: u64,
     /// Those of them whose last proxy forwarded the certificate that the one before it had shown.
     pub(crate) certified: u64,
+    /// Those of them that bore the headers of both sides of Mesher.
+    #[serde(default)]
+    pub(crate) by_mesher: u64,
     /// The reports of the called services, in order.
     pub(crate) calls: Vec<PathReport>,
     /// Where a connection of this service comes from, as its database sees it.
@@ -59,6 +62,7 @@ impl PathReport {
             requests: arrivals.requests(),
             marked: arrivals.marked(),
             certified: arrivals.certified(),
+            by_mesher: arrivals.by_mesher(),
             calls,
             database_peer,
         }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty};
-use hyper::Request;
 use hyper::client::conn::http1;
 use hyper::header::{HOST, HeaderValue};
-use hyper::http::uri::Authority;
+use hyper::http::uri::{Authority, PathAndQuery, Scheme};
+use hyper::{Request, Uri};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -150,10 +150,19 @@ fn request(probe: &Probe, to: &Authority) -> Request<Empty<Bytes>> {
         HeaderValue::from_str(to.as_str()).expect("an authority is a valid header")
     });
     let mut request = Request::new(Empty::new());
-    *request.uri_mut() = probe.path.clone().into();
+    *request.uri_mut() = match probe.through_proxy {
+        true => absolute(&host, &probe.path),
+        false => probe.path.clone().into(),
+    };
     request.headers_mut().insert(HOST, host);
     request.headers_mut().extend(probe.headers.iter().cloned());
     request
+}
+
+/// The absolute form, in which a proxy is asked. A host that makes no URI is asked for as it stands in the header.
+fn absolute(host: &HeaderValue, path: &PathAndQuery) -> Uri {
+    let uri = Uri::builder().scheme(Scheme::HTTP).authority(host.as_bytes());
+    uri.path_and_query(path.clone()).build().unwrap_or_else(|_| path.clone().into())
 }
 
 /// Why there is no complete answer.

@@ -8,6 +8,7 @@ use serde::de::IgnoredAny;
 use crate::airline;
 use crate::config::{Config, parse, text_of};
 use crate::error::Error;
+use crate::registry;
 
 /// Which of the program's roles is to be played.
 #[derive(Debug)]
@@ -16,21 +17,26 @@ pub(crate) enum Role {
     BuiltIn(Config),
     /// A part of the airline: its configuration has the key `airline`.
     Airline(airline::Config),
+    /// Mesher's registry: its configuration has the key `registry`.
+    Registry(registry::Config),
 }
 
-/// The key that tells the airline's configuration from the built-in service's.
+/// The keys that tell other configurations from the built-in service's.
 #[derive(serde::Deserialize)]
 struct Telling {
     airline: Option<IgnoredAny>,
+    registry: Option<IgnoredAny>,
 }
 
 impl Role {
     /// Reads the file at `path`.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         let text = text_of(path)?;
-        match parse::<Telling>(path, &text)?.airline {
-            Some(_) => parse(path, &text).map(Self::Airline),
-            None => parse(path, &text).map(Self::BuiltIn),
+        let telling = parse::<Telling>(path, &text)?;
+        match (telling.airline, telling.registry) {
+            (Some(_), _) => parse(path, &text).map(Self::Airline),
+            (None, Some(_)) => parse(path, &text).map(Self::Registry),
+            (None, None) => parse(path, &text).map(Self::BuiltIn),
         }
     }
 
@@ -39,6 +45,7 @@ impl Role {
         match self {
             Self::BuiltIn(config) => config.listen,
             Self::Airline(config) => config.listen,
+            Self::Registry(config) => config.listen,
         }
     }
 }

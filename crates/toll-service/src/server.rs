@@ -18,6 +18,7 @@ use tokio::runtime::Runtime;
 
 use crate::airline::Airline;
 use crate::error::Error;
+use crate::registry::Instances;
 use crate::request::{Unread, WholeRequest, read_whole};
 use crate::role::Role;
 use crate::service::{Answer, Service, too_large};
@@ -30,6 +31,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 enum Node {
     BuiltIn(Service),
     Airline(Airline),
+    Registry(Instances),
 }
 
 impl Node {
@@ -39,6 +41,7 @@ impl Node {
                 Service::new(config).map(Self::BuiltIn).map_err(Error::Threads)
             }
             Role::Airline(config) => Airline::new(config).map(Self::Airline),
+            Role::Registry(config) => Ok(Self::Registry(config.registry)),
         }
     }
 
@@ -46,6 +49,7 @@ impl Node {
         match self {
             Self::BuiltIn(service) => service.answer(request, peer).await,
             Self::Airline(airline) => airline.answer(request, peer).await,
+            Self::Registry(instances) => instances.answer(request),
         }
     }
 }

@@ -47,7 +47,7 @@ impl Service {
         Ok(Self {
             name: config.name,
             work: Duration::from_micros(config.work_us),
-            calls: Calls::new(config.calls),
+            calls: Calls::new(config.calls, config.http_proxy),
             database: config.database.map(Database::new),
             relay: config.relay,
             status: config.status,

@@ -23,6 +23,11 @@ pub enum DataPlane {
         #[serde(default)]
         egress: Egress,
     },
+    /// Mesher beside each service: an explicit HTTP proxy, without identities and mTLS.
+    Mesher {
+        /// The program.
+        binary: PathBuf,
+    },
     /// A tracing agent inside each JVM of the application.
     Agent(JavaAgent),
     /// A proxy on each node, for all pods there.
@@ -32,7 +37,7 @@ pub enum DataPlane {
 impl DataPlane {
     /// Whether there is a proxy beside each service that takes one.
     pub fn has_sidecars(&self) -> bool {
-        matches!(self, Self::Sidecar { .. })
+        matches!(self, Self::Sidecar { .. } | Self::Mesher { .. })
     }
 
     /// Whether it is of a mesh that is installed in the cluster.
@@ -40,8 +45,13 @@ impl DataPlane {
         match self {
             Self::Sidecar { proxy, .. } => *proxy == SidecarProxy::Installed,
             Self::Ambient(ambient) => ambient.proxy == NodeProxy::Installed,
-            Self::Bare | Self::Agent(_) => false,
+            Self::Bare | Self::Agent(_) | Self::Mesher { .. } => false,
         }
+    }
+
+    /// Whether it is Mesher.
+    pub fn is_mesher(&self) -> bool {
+        matches!(self, Self::Mesher { .. })
     }
 
     /// By which way traffic leaves a mesh of sidecars.

@@ -32,6 +32,10 @@ pub(crate) enum DataPlaneError {
     ExternalInAmbient { service: String },
     #[error("an ambient data plane needs pods that have networks of their own")]
     AmbientWithoutNetworks,
+    #[error("{reason}")]
+    NotForMesher { reason: String },
+    #[error("the Mesher of `{pod}` gave no metrics: {outcome}")]
+    MesherSilent { pod: String, outcome: String },
     #[error("the ztunnel of `{node}` gave no metrics: {outcome}")]
     ZtunnelSilent { node: String, outcome: String },
     #[error("cannot give `{node}` the networks of its pods")]
@@ -95,6 +99,10 @@ impl DataPlaneError {
             | Self::ZdsRefused { .. }
             | Self::CertificateRefused { .. } => {
                 "read its log in the run's directory; toll knows ztunnel by its sources of 2026 only"
+            }
+            Self::NotForMesher { .. } => "choose another data plane for this study",
+            Self::MesherSilent { .. } => {
+                "read its log in the run's directory: it has probably ended"
             }
             Self::PortShared { .. } => "give each database a port of its own in the study",
             Self::GatewayRoute { .. } => "name one of the study's services as the gateway's `to`",

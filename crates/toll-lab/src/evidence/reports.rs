@@ -22,6 +22,9 @@ pub(crate) struct PathReport {
     /// Those of them that bore the client certificate of a caller, which only a sidecar over mTLS adds.
     #[serde(default)]
     pub certified: u64,
+    /// Those of them that bore the headers of both sides of Mesher.
+    #[serde(default)]
+    pub by_mesher: u64,
     /// What the called services answered, in order; none for a service that does not report.
     pub calls: Vec<Option<PathReport>>,
     /// Where its connection to the database comes from, as the database sees it; none without a database.

@@ -165,7 +165,7 @@ impl KubernetesEnvironment {
             spread: Spread::ByConnection,
         };
         let mut proof = match &self.mesh {
-            None => planes::prove(&window, &self.pods, &outsider, &Artifacts::default())?,
+            None => planes::prove(&window, &self.pods, &outsider, &[], &Artifacts::default())?,
             Some((mesh, _)) => {
                 let evidence = Evidence {
                     mesh: *mesh,

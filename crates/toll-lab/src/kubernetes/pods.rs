@@ -106,7 +106,7 @@ pub(super) fn mtls_of(deployment: &Deployment) -> Mtls {
     match &deployment.data_plane {
         DataPlane::Sidecar { mtls, .. } => *mtls,
         DataPlane::Ambient(ambient) => ambient.mtls,
-        DataPlane::Bare | DataPlane::Agent(_) => Mtls::Permissive,
+        DataPlane::Bare | DataPlane::Agent(_) | DataPlane::Mesher { .. } => Mtls::Permissive,
     }
 }
 
@@ -124,6 +124,7 @@ fn check(deployment: &Deployment) -> Result<(), KubernetesError> {
     match &deployment.data_plane {
         DataPlane::Bare | DataPlane::Sidecar { .. } => Ok(()),
         DataPlane::Agent(_) => not_yet("a tracing agent"),
+        DataPlane::Mesher { .. } => not_yet("Mesher"),
         DataPlane::Ambient(_) => not_yet("an ambient data plane of toll's own"),
     }
 }

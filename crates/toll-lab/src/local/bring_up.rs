@@ -17,6 +17,7 @@ use crate::host::ports;
 use crate::host::process::Process;
 use crate::host::timing::step;
 use crate::planes;
+use crate::planes::sidecar::mesher::Registry;
 use crate::probe::{Outcome, Speech};
 use crate::programs::postgres::template::Template;
 use crate::programs::{self, Supplies};
@@ -47,6 +48,7 @@ impl LocalEnvironment {
         step("pods", || self.make_pods())?;
         step("redirects and identities", || self.make_proxies())?;
         step("databases", || self.start_programs(Role::Database, template))?;
+        step("registry", || self.start_registry())?;
         step("proxies", || self.start_proxies())?;
         self.start_programs(Role::Collector, None)?;
         step("proxies are ready", || self.await_ready())?;
@@ -88,6 +90,22 @@ impl LocalEnvironment {
                 continue;
             };
             files::write(&site.file(HOSTS), text)?;
+        }
+        Ok(())
+    }
+
+    /// Starts the registry of Meshers, who open no port without it, and waits until it listens.
+    fn start_registry(&mut self) -> Result<(), LabError> {
+        let Some(registry) = Registry::plan(&self.setup.topology, &self.setup.folder) else {
+            return Ok(());
+        };
+        let context = self.pods.load(&self.setup.machine);
+        self.processes.start_registry(&self.setup, &registry, &context)?;
+        let began = Instant::now();
+        let log = || self.processes.registry().map(Process::log_tail).unwrap_or_default();
+        while self.observer().ask_load_at(registry.at)?.outcome == Outcome::Refused {
+            self.check_start("registry", log, (began, LONGEST_START))?;
+            thread::sleep(next_look(began.elapsed()));
         }
         Ok(())
     }

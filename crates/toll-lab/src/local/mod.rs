@@ -36,6 +36,7 @@ use crate::options::LocalOptions;
 use crate::output::Rendered;
 use crate::planes::ambient::{captured_redirects, ztunnel};
 use crate::planes::egress::sni_proxy;
+use crate::planes::sidecar::mesher::{self, Registry};
 use crate::planes::{agent_launches, proxy_plans};
 use crate::programs;
 use crate::programs::postgres::ending::end_server;
@@ -129,6 +130,12 @@ impl LocalLab {
         let module = sni_proxy::module(&self.machine.options.artifacts);
         let sni_proxy = sni_proxy::plan(deployment, &topology, module.as_deref(), folder)?;
         files.extend(sni_proxy.map(|plan| Rendered { name: plan.config_name, text: plan.config }));
+        let meshers = mesher::plans(deployment, &topology, folder)?;
+        files.extend(meshers.iter().flat_map(mesher::Plan::rendered));
+        files.extend(
+            Registry::plan(&topology, folder)
+                .map(|registry| Rendered { name: "registry.json".to_owned(), text: registry.text }),
+        );
         let ztunnels = ztunnel::plans(deployment, &topology, folder)?.into_iter();
         files.extend(ztunnels.map(|plan| Rendered { name: plan.config_name, text: plan.config }));
         let captured = captured_redirects(deployment).into_iter();

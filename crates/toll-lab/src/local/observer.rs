@@ -91,6 +91,14 @@ impl<'a> Observer<'a> {
         self.prober().probe(&self.pods.probe(&self.setup.machine, pod), target, speech)
     }
 
+    /// Sends one request from the load's pod.
+    ///
+    /// # Errors
+    /// When the probe gives no result.
+    pub(super) fn ask_load_at(&self, target: SocketAddrV4) -> Result<Answer, LabError> {
+        self.prober().probe(&self.load(), target, Speech::Request)
+    }
+
     /// Sends one message by the way of the load: from its pod to the entry, or from inside of a gateway that speaks TLS
     /// to its clients.
     ///

@@ -10,6 +10,7 @@ use super::scraper::{Scraper, endpoints};
 use super::setup::{Setup, describe, file_stem, load_generator};
 use crate::host::cgroups;
 use crate::host::error::HostError;
+use crate::host::files;
 use crate::host::hierarchy::Hierarchies;
 use crate::host::ledger::Ledger;
 use crate::host::log::KeptLog;
@@ -18,6 +19,7 @@ use crate::host::process::{Launcher, Process, log_to};
 use crate::host::spawn::{SpawnContext, Start};
 use crate::host::timing::step;
 use crate::options::LocalOptions;
+use crate::planes::sidecar::mesher::Registry;
 use crate::probe::Prober;
 use crate::sampler::{Sampler, Source};
 use crate::{Component, CutLog, LabError, Role, Sample};
@@ -33,6 +35,8 @@ pub(super) struct Processes {
     /// How many of the components, from the first on, were seen ready.
     ready: usize,
     load: Option<Arc<Process>>,
+    /// Only where there are Meshers.
+    registry: Option<Arc<Process>>,
     sampler: Sampler,
     /// Only where a service has an endpoint.
     scraper: Option<Scraper>,
@@ -51,6 +55,7 @@ impl Processes {
             components: Vec::new(),
             ready: 0,
             load: None,
+            registry: None,
             sampler: Sampler::open().map_err(LabError::HostCounters)?,
             scraper: None,
             launcher: Launcher::start().map_err(LabError::Ledger)?,
@@ -188,6 +193,53 @@ impl Processes {
         Ok(())
     }
 
+    /// Starts the registry of the Meshers beside the load, as one of toll's own processes.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub(super) fn start_registry(
+        &mut self,
+        setup: &Setup,
+        registry: &Registry,
+        context: &SpawnContext,
+    ) -> Result<(), LabError> {
+        files::write(&registry.file, &registry.text)?;
+        let mut start = Start::of_words(&setup.machine.options.service);
+        start.command.arg("--config").arg(&registry.file);
+        let log = setup.logs.join("registry.log");
+        log_to(&mut start.command, &log)?;
+        let failed = |source| LabError::Start {
+            component: "registry".to_owned(),
+            program: start.path.clone(),
+            source,
+        };
+        context.apply(&mut start.command).map_err(failed)?;
+        let child = self.launcher.spawn(start.command).map_err(failed)?;
+        let process = Arc::new(Process::new("registry".to_owned(), child, log));
+        self.ledger.process(process.pid).map_err(LabError::Ledger)?;
+        self.registry = Some(process);
+        Ok(())
+    }
+
+    /// The registry of the Meshers.
+    pub(super) fn registry(&self) -> Option<&Process> {
+        self.registry.as_deref()
+    }
+
+    /// Ends the process of a component, which is no crash then.
+    ///
+    /// # Errors
+    /// When it cannot be waited for.
+    pub(super) fn end_component(&mut self, role: Role, pod: &str) -> Result<(), LabError> {
+        let is_it = |component: &Component| component.role == role && component.pod == pod;
+        let place = self.components.iter().position(|(component, _)| is_it(component));
+        let Some((_, process)) = place.map(|place| self.components.remove(place)) else {
+            return Ok(());
+        };
+        self.ready = self.ready.min(self.components.len());
+        process.kill().map_err(|_| LabError::Left(vec![process.name.clone()]))
+    }
+
     /// All components that were started, in that order.
     pub(super) fn components(&self) -> impl Iterator<Item = (&Component, &Process)> {
         self.components.iter().map(|(component, process)| (component, &**process))
@@ -268,7 +320,8 @@ impl Processes {
     pub(super) fn end(&mut self) -> Result<(), LabError> {
         let components = self.components.iter().map(|(_, process)| process);
         let scraper = self.scraper.iter().map(Scraper::process);
-        let processes: Vec<_> = components.chain(&self.load).chain(scraper).collect();
+        let helpers = self.load.iter().chain(&self.registry).chain(scraper);
+        let processes: Vec<_> = components.chain(helpers).collect();
         let mut left = step("processes end", || end_all(&processes));
         left.extend(step("leftovers", || self.ledger.settle()).err().into_iter().flatten());
         if left.is_empty() { Ok(()) } else { Err(LabError::Left(left)) }

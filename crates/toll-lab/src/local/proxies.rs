@@ -1,5 +1,5 @@
 //! The proxies of an environment: the Envoys of its plans, the ztunnels of its nodes, the SNI proxy beside its egress
-//! gateway. What starts them and where is given.
+//! gateway, the Meshers of its pods. What starts them and where is given.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -28,6 +28,7 @@ use crate::planes::ambient::ztunnel::{self, METRICS, READINESS};
 use crate::planes::ambient::{Redirect, captured_redirects};
 use crate::planes::egress::sni_proxy::{self, SniProxyPlan};
 use crate::planes::proxy_plans;
+use crate::planes::sidecar::mesher;
 use crate::probe::{Answer, Outcome, Speech};
 use crate::programs::nginx::status;
 use crate::{Component, LabError, Role};
@@ -43,6 +44,7 @@ pub(super) struct Proxies {
     /// What gives them the certificates of their pods.
     certificates: Option<CertificateApi>,
     sni_proxy: Option<SniProxyPlan>,
+    meshers: Vec<mesher::Plan>,
 }
 
 /// The network of a pod that has one of its own.
@@ -68,6 +70,7 @@ impl Proxies {
             zds: BTreeMap::new(),
             certificates: None,
             sni_proxy: sni_proxy::plan(deployment, topology, module.as_deref(), folder)?,
+            meshers: mesher::plans(deployment, topology, folder)?,
         })
     }
 
@@ -114,6 +117,10 @@ impl Proxies {
             let component = Component { role: Role::SniProxy, pod: plan.pod.clone() };
             launch(component, start_of_sni_proxy(setup, plan)?)?;
         }
+        for plan in &self.meshers {
+            let component = Component { role: Role::Sidecar, pod: plan.pod.clone() };
+            launch(component, start_of_mesher(plan)?)?;
+        }
         Ok(())
     }
 
@@ -124,6 +131,9 @@ impl Proxies {
     pub(super) fn is_ready(&self, pod: &str, ask: Ask<'_>) -> Result<bool, LabError> {
         if let Some(plan) = self.envoys.iter().find(|plan| plan.pod == pod) {
             return Ok(admin::ready(&plan.admin_socket)?);
+        }
+        if let Some(plan) = self.meshers.iter().find(|plan| plan.pod == pod) {
+            return mesher_is_ready(plan, ask);
         }
         let ztunnel = self.ztunnels.iter().find(|plan| plan.node == pod);
         ztunnel.map_or(Ok(true), |plan| self.ztunnel_is_ready(plan, ask))
@@ -172,6 +182,9 @@ impl Proxies {
         let mut counters: BTreeMap<_, _> =
             self.ztunnels.iter().map(of_ztunnel).collect::<Result<_, _>>()?;
         counters.extend(concurrent::for_each(&self.envoys, read)?);
+        let of_mesher = |plan| mesher_counters(plan, ask);
+        let of_meshers = self.meshers.iter().map(of_mesher).collect::<Result<Vec<_>, _>>()?;
+        counters.extend(of_meshers);
         Ok(counters)
     }
 
@@ -267,6 +280,47 @@ fn start_of_ztunnel(setup: &Setup, plan: &ztunnel::Plan) -> Result<Start, LabErr
     Ok(Start::new(path, command))
 }
 
+fn start_of_mesher(plan: &mesher::Plan) -> Result<Start, LabError> {
+    files::make_folder(&plan.folder)?;
+    for (name, text) in &plan.files {
+        files::write(&plan.folder.join(name), text)?;
+    }
+    let path = path::absolute(&plan.binary).unwrap_or_else(|_| plan.binary.clone());
+    let mut command = Command::new(&path);
+    // It would take more variables than these, and it writes into the folder that it starts in.
+    command.args(&plan.args).current_dir(&plan.folder).env_clear();
+    command.envs(plan.environment.iter().map(|(name, value)| (name, value)));
+    Ok(Start { is_verbose: true, ..Start::new(path, command) })
+}
+
+/// Its health says that it lives; it opens its ports once the registry has answered.
+fn mesher_is_ready(plan: &mesher::Plan, ask: Ask<'_>) -> Result<bool, LabError> {
+    let consumer = SocketAddrV4::new(Ipv4Addr::LOCALHOST, plan.at.provider.port());
+    for at in [consumer, plan.at.provider] {
+        if matches!(ask(&plan.pod, at, Speech::Request)?.outcome, Outcome::Refused) {
+            return Ok(false);
+        }
+    }
+    Ok(ask(&plan.pod, plan.at.admin, Speech::Get(mesher::HEALTH))?.status == Some(200))
+}
+
+fn mesher_counters(plan: &mesher::Plan, ask: Ask<'_>) -> Result<(String, ProxyCounters), LabError> {
+    let answer = ask(&plan.pod, plan.at.admin, Speech::Get(mesher::METRICS))?;
+    if answer.status != Some(200) {
+        let (pod, outcome) = (plan.pod.clone(), told(&answer));
+        return Err(DataPlaneError::MesherSilent { pod, outcome }.into());
+    }
+    Ok((plan.pod.clone(), mesher::counters(&answer.body)))
+}
+
+/// How an answer came out, for errors.
+fn told(answer: &Answer) -> String {
+    match answer.status {
+        Some(status) => format!("status {status}"),
+        None => format!("{:?}", answer.outcome).to_lowercase(),
+    }
+}
+
 fn start_of_sni_proxy(setup: &Setup, plan: &SniProxyPlan) -> Result<Start, LabError> {
     let nginx = setup.machine.options.artifacts.path(Artifact::Nginx)?;
     files::make_folder(&plan.folder)?;
@@ -283,10 +337,7 @@ fn ztunnel_counters(
 ) -> Result<ProxyCounters, LabError> {
     let answer = ask_ztunnel(plan, METRICS, ask)?;
     if (answer.outcome, answer.status) != (Outcome::Answered, Some(200)) {
-        let outcome = match answer.status {
-            Some(status) => format!("status {status}"),
-            None => format!("{:?}", answer.outcome).to_lowercase(),
-        };
+        let outcome = told(&answer);
         return Err(DataPlaneError::ZtunnelSilent { node: plan.node.clone(), outcome }.into());
     }
     Ok(ztunnel::counters(&answer.body, &setup.deployment, &setup.topology))

@@ -6,7 +6,7 @@ pub(crate) mod ambient;
 mod bare;
 pub(crate) mod egress;
 mod redirect;
-mod sidecar;
+pub(crate) mod sidecar;
 
 #[cfg(test)]
 mod plan_tests;
@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use agent::launch::Launch;
+use sidecar::mesher::claims::Bereft;
 
 use crate::LabError;
 use crate::artifacts::{Artifact, Artifacts, Need};
@@ -35,7 +36,7 @@ pub fn needs(deployment: &Deployment) -> BTreeSet<Need> {
     let services = deployment.services.iter();
     let mut needs: BTreeSet<Need> = services.flat_map(|s| programs::needs(&s.program)).collect();
     match &deployment.data_plane {
-        DataPlane::Bare => {}
+        DataPlane::Bare | DataPlane::Mesher { .. } => {}
         DataPlane::Agent(agent) => {
             needs.insert(match &agent.kind {
                 AgentKind::OpenTelemetry => Need::Artifact(Artifact::OpenTelemetry),
@@ -76,7 +77,7 @@ pub(crate) fn proxy_plans(
     let in_pods = Site::all(deployment, topology, dir).filter_map(plan);
     let mut plans = in_pods.collect::<Result<Vec<_>, _>>()?;
     match &deployment.data_plane {
-        DataPlane::Bare | DataPlane::Agent(_) => {}
+        DataPlane::Bare | DataPlane::Agent(_) | DataPlane::Mesher { .. } => {}
         DataPlane::Sidecar { .. } => plans.extend(egress::plan(deployment, topology, dir)?),
         DataPlane::Ambient(ambient) => {
             plans.extend(ambient::plans(deployment, ambient, topology, dir)?);
@@ -106,12 +107,15 @@ fn beside(site: Site<'_>) -> Option<Result<ProxyPlan, DataPlaneError>> {
         DataPlane::Sidecar { mtls, .. } => {
             site.service.takes_sidecar().then(|| sidecar::plan(site, *mtls))
         }
-        DataPlane::Bare | DataPlane::Agent(_) | DataPlane::Ambient(_) => None,
+        DataPlane::Bare
+        | DataPlane::Agent(_)
+        | DataPlane::Ambient(_)
+        | DataPlane::Mesher { .. } => None,
     }
 }
 
 /// Whether the traffic of the window took the path that the variant claims. `outsider` tells what became of probes from
-/// outside of the mesh.
+/// outside of the mesh, `bereft` of calls whose called service had lost its Mesher.
 ///
 /// # Errors
 /// When an agent's jar is not known.
@@ -119,6 +123,7 @@ pub(crate) fn prove(
     seen: &Window<'_>,
     topology: &Topology,
     outsider: &Outsider,
+    bereft: &[Bereft],
     artifacts: &Artifacts,
 ) -> Result<Proof, LabError> {
     let proof = match &seen.deployment.data_plane {
@@ -129,6 +134,7 @@ pub(crate) fn prove(
         }
         DataPlane::Ambient(ambient) => ambient::claims::prove(seen, topology, ambient, outsider),
         DataPlane::Sidecar { .. } => sidecar::proof::prove(seen, topology, outsider),
+        DataPlane::Mesher { .. } => sidecar::mesher::claims::prove(seen, bereft),
     };
     Ok(Proof { calls: calls_seen(seen), ..proof })
 }

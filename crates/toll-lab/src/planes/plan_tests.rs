@@ -37,6 +37,7 @@ fn with_mtls(mtls: Mtls) -> Deployment {
 
 fn pods(bypass: Bypass) -> Topology {
     let pod = |service: &str, last: u8, app_port| PodAddresses {
+        mesher: None,
         node: 0,
         probe_port: None,
         pod: service.into(),
@@ -60,6 +61,7 @@ fn pods(bypass: Bypass) -> Topology {
 /// Sidecars at `ip`, applications at these ports of 127.0.0.1.
 fn loopback(ip: Ipv4Addr, app_ports: [u16; 2]) -> Topology {
     let pod = |service: &str, app_port, inbound_port| PodAddresses {
+        mesher: None,
         node: 0,
         probe_port: None,
         pod: service.into(),

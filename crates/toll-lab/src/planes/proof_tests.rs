@@ -509,6 +509,7 @@ fn bare_snapshot(requests: u64) -> PathSnapshot {
 
 fn pods() -> Topology {
     let pod = |service: &str, last, app_port| PodAddresses {
+        mesher: None,
         node: 0,
         probe_port: None,
         pod: service.into(),

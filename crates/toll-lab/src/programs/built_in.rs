@@ -29,6 +29,8 @@ struct ServiceConfig<'a> {
     name: &'a str,
     listen: SocketAddrV4,
     calls: Vec<CallConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http_proxy: Option<SocketAddrV4>,
     work_us: u64,
     reply_bytes: usize,
     status: u16,
@@ -83,6 +85,7 @@ pub(super) fn config(site: &Site<'_>, built_in: &BuiltIn) -> Result<String, LabE
         name: &site.service.name,
         listen: site.listens_at(),
         calls: http_calls(site)?,
+        http_proxy: site.http_proxy(),
         work_us: whole(built_in.work.as_micros()),
         reply_bytes: built_in.reply_bytes,
         status: built_in.status,

@@ -87,25 +87,34 @@ struct Places {
     port: u16,
     /// Of each service that it calls, by name: those of all its pods.
     callees: Vec<(String, Vec<String>)>,
+    /// Which it asks for them by their names.
+    http_proxy: Option<SocketAddrV4>,
 }
 
 impl Places {
     fn of(site: &Site<'_>) -> Result<Self, LabError> {
+        let by_name = site.http_proxy().is_some();
         let addresses = |callee: &String| {
+            if by_name {
+                let port = site.topology.pods_of(callee)?[0].app_port;
+                return Ok((callee.clone(), vec![format!("{callee}:{port}")]));
+            }
             let of = site.addresses_of(callee)?;
             Ok((callee.clone(), of.iter().map(ToString::to_string).collect()))
         };
         let callees = site.service.calls.iter().map(addresses);
         let callees = callees.collect::<Result<_, LabError>>()?;
         let listens_at = site.listens_at();
-        Ok(Self { host: listens_at.ip().to_string(), port: listens_at.port(), callees })
+        let http_proxy = site.http_proxy();
+        Ok(Self { host: listens_at.ip().to_string(), port: listens_at.port(), callees, http_proxy })
     }
 
     /// There are no names in a pod's network, so addresses are told.
     fn variables(&self) -> impl Iterator<Item = (String, String)> {
         let callees = self.callees.iter();
         let callees = callees.map(|(name, of)| (call_variable(name), of.join(",")));
-        [("PORT".to_owned(), self.port.to_string())].into_iter().chain(callees)
+        let proxy = self.http_proxy.map(|at| ("http_proxy".to_owned(), format!("http://{at}")));
+        [("PORT".to_owned(), self.port.to_string())].into_iter().chain(callees).chain(proxy)
     }
 
     fn filled_in(&self, text: &str) -> String {

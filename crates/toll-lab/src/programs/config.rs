@@ -1,7 +1,5 @@
 //! What the configuration files of toll's own programs have in common.
 
-use std::net::SocketAddrV4;
-
 use serde::Serialize;
 
 use crate::LabError;
@@ -11,7 +9,7 @@ use crate::topology::Site;
 #[derive(Debug, Serialize)]
 pub(super) struct CallConfig {
     pub(super) service: String,
-    addresses: Vec<SocketAddrV4>,
+    addresses: Vec<String>,
     host: String,
 }
 
@@ -22,11 +20,12 @@ pub(super) struct CallConfig {
 pub(super) fn http_calls(site: &Site<'_>) -> Result<Vec<CallConfig>, LabError> {
     let callees = site.service.calls.iter().filter(|name| !site.deployment.is_database(name));
     let call = |callee: &String| {
-        Ok(CallConfig {
-            service: callee.clone(),
-            addresses: site.addresses_of(callee)?,
-            host: format!("{callee}:{}", site.topology.pods_of(callee)?[0].app_port),
-        })
+        let host = format!("{callee}:{}", site.topology.pods_of(callee)?[0].app_port);
+        let addresses = match site.http_proxy() {
+            Some(_) => vec![host.clone()],
+            None => site.addresses_of(callee)?.iter().map(ToString::to_string).collect(),
+        };
+        Ok(CallConfig { service: callee.clone(), addresses, host })
     };
     callees.map(call).collect()
 }

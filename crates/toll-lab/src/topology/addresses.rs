@@ -84,11 +84,22 @@ pub(crate) struct PodAddresses {
     pub inbound_port: u16,
     /// With explicit capture: the sidecar's listener for each called service.
     pub calls: BTreeMap<String, SocketAddrV4>,
+    /// Of a pod with a Mesher.
+    pub mesher: Option<MesherAddresses>,
     /// Place of its node among [`Topology::nodes`].
     pub node: usize,
     /// Of a gateway whose clients speak TLS: where it takes plaintext for probes, from inside of its pod or, in a
     /// cluster, from toll's own pods.
     pub probe_port: Option<u16>,
+}
+
+/// Where a Mesher listens, and where its registry does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MesherAddresses {
+    /// What comes in from others. What its own program sends goes to the same port of 127.0.0.1.
+    pub provider: SocketAddrV4,
+    pub admin: SocketAddrV4,
+    pub registry: SocketAddrV4,
 }
 
 /// A node, and its proxy's pod where the data plane is ambient.

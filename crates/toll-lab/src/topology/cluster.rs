@@ -24,6 +24,7 @@ pub(crate) fn in_cluster(
     let pod = |(pod, service): (String, &Service)| {
         let meshed = own_sidecars && deployment.has_sidecar(service);
         PodAddresses {
+            mesher: None,
             node: 0,
             probe_port: service.tls.then_some(PROBE_PORT),
             pod,

@@ -9,8 +9,8 @@ mod site;
 #[cfg(test)]
 pub(crate) use addresses::Waypoint;
 pub(crate) use addresses::{
-    Bypass, Capture, EgressAddresses, HBONE_PORT, INBOUND_PORT, NodeAddresses, OUTBOUND_PORT,
-    PROXY_MARK, PodAddresses, Topology, distinct,
+    Bypass, Capture, EgressAddresses, HBONE_PORT, INBOUND_PORT, MesherAddresses, NodeAddresses,
+    OUTBOUND_PORT, PROXY_MARK, PodAddresses, Topology, distinct,
 };
 pub(crate) use cluster::{in_cluster, with_addresses};
 pub(crate) use names::hosts;

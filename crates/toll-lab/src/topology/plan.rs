@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use super::addresses::{
-    Bypass, Capture, EgressAddresses, INBOUND_PORT, NodeAddresses, OUTBOUND_PORT, PROXY_MARK,
-    PROXY_UID, PodAddresses, Topology, Waypoint,
+    Bypass, Capture, EgressAddresses, INBOUND_PORT, MesherAddresses, NodeAddresses, OUTBOUND_PORT,
+    PROXY_MARK, PROXY_UID, PodAddresses, Topology, Waypoint,
 };
 use crate::deployment::{Deployment, Service};
 use crate::host::isolation::Isolation;
@@ -55,9 +55,12 @@ pub(crate) fn plan(
 
 /// The most ports that `deployment` takes out of those that are free, on the loopback address: a service's own and its
 /// endpoint's; of a sidecar one for what comes in and one for each called service; one for the probes of a gateway that
-/// speaks TLS; and two for the gateway that traffic leaves through and its SNI proxy.
+/// speaks TLS; two for the gateway that traffic leaves through and its SNI proxy; two for each Mesher and one for their
+/// registry.
 pub(crate) fn ports_needed(deployment: &Deployment) -> usize {
+    let is_mesher = deployment.data_plane.is_mesher();
     let of_sidecar = |service: &Service| match deployment.has_sidecar(service) {
+        true if is_mesher => 2,
         true => 1 + through_sidecar(deployment, service).count(),
         false => 0,
     };
@@ -65,7 +68,8 @@ pub(crate) fn ports_needed(deployment: &Deployment) -> usize {
         service.ports().count() + of_sidecar(service) + usize::from(service.tls)
     };
     let of_services: usize = deployment.services.iter().map(of_service).sum();
-    of_services + if deployment.data_plane.egress_gateway().is_some() { 2 } else { 0 }
+    let of_plane = if deployment.data_plane.egress_gateway().is_some() { 2 } else { 0 };
+    of_services + of_plane + usize::from(is_mesher)
 }
 
 /// What `service`, which has a sidecar, calls through it.
@@ -80,7 +84,13 @@ fn through_sidecar<'a>(
 /// egress gateway's.
 fn transparent(deployment: &Deployment, bypass: Bypass) -> Topology {
     let nodes = deployment.nodes.max(1);
+    let has_mesher = deployment.data_plane.is_mesher();
     let pod = |(index, (pod, service)): (usize, (String, &Service))| PodAddresses {
+        mesher: has_mesher.then(|| MesherAddresses {
+            provider: SocketAddrV4::new(network::pod_ip(index), MESHER_PORT),
+            admin: SocketAddrV4::new(network::pod_ip(index), MESHER_ADMIN_PORT),
+            registry: SocketAddrV4::new(network::LOAD_IP, REGISTRY_PORT),
+        }),
         node: service.node.map_or(index, |pinned| pinned.saturating_sub(1)) % nodes,
         probe_port: service.tls.then_some(PROBE_PORT),
         pod,
@@ -138,6 +148,13 @@ pub(crate) fn ends(deployment: &Deployment, topology: &Topology) -> Vec<End> {
     pods.chain(of_ambient).chain(topology.egress.iter().map(of_egress)).collect()
 }
 
+/// Where Meshers take requests and tell of themselves, and where their registry listens: ServiceComb's own choices.
+const MESHER_PORT: u16 = 30101;
+const MESHER_ADMIN_PORT: u16 = 30102;
+const REGISTRY_PORT: u16 = 30100;
+/// A Mesher takes nothing from others at 127.0.0.1.
+const MESHER_ON_LOOPBACK: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
 /// Name of the waypoint's pod.
 const WAYPOINT: &str = "waypoint";
 /// Name of the egress gateway's pod.
@@ -152,9 +169,16 @@ pub(super) const PROBE_PORT: u16 = 15021;
 /// Of a pod without a sidecar only the program's own port means something.
 fn explicit(deployment: &Deployment, mut free: impl Iterator<Item = u16>) -> Topology {
     let mut next = || free.next().expect("as many ports are given as ports_needed says");
+    let registry =
+        deployment.data_plane.is_mesher().then(|| SocketAddrV4::new(Ipv4Addr::LOCALHOST, next()));
     let mut pod = |(pod, service): (String, &Service)| {
-        let meshed = deployment.has_sidecar(service);
+        let meshed = deployment.has_sidecar(service) && registry.is_none();
         PodAddresses {
+            mesher: registry.map(|registry| MesherAddresses {
+                provider: SocketAddrV4::new(MESHER_ON_LOOPBACK, next()),
+                admin: SocketAddrV4::new(MESHER_ON_LOOPBACK, next()),
+                registry,
+            }),
             node: 0,
             probe_port: service.tls.then(&mut next),
             pod,

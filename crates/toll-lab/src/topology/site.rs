@@ -55,6 +55,12 @@ impl<'a> Site<'a> {
         self.topology.call_addresses(&self.pod.pod, callee)
     }
 
+    /// The HTTP proxy that its program has to ask for what it calls: its Mesher.
+    pub(crate) fn http_proxy(&self) -> Option<SocketAddrV4> {
+        let provider = self.pod.mesher?.provider;
+        Some(SocketAddrV4::new(Ipv4Addr::LOCALHOST, provider.port()))
+    }
+
     /// A folder of the pod's own for what its program stores. Its name is short: a socket in it may have a path of at
     /// most 107 bytes.
     pub(crate) fn data_folder(&self) -> PathBuf {

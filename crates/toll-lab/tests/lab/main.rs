@@ -10,6 +10,7 @@ mod egress;
 mod left_behind;
 mod local;
 mod mesh;
+mod mesher;
 mod metrics;
 mod petclinic;
 mod scale;

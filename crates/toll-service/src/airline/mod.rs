@@ -99,7 +99,7 @@ impl Airline {
         Ok(Self {
             name: config.name,
             work: config.work,
-            calls: Calls::new(config.calls),
+            calls: Calls::new(config.calls, None),
             role: opened(config.role)?,
             arrivals: Arrivals::default(),
         })

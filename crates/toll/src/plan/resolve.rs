@@ -7,7 +7,7 @@ use miette::Diagnostic;
 use toll_lab::{
     AgentKind, Ambient, BuiltIn, Compilers, DataPlane, DatabaseServer, Deployment, Egress,
     EgressGateway, EnvoySettings, JavaAgent, Mtls, NodeProxy, Program, Runtime, Service,
-    SidecarProxy,
+    SidecarProxy, fits_mesher,
 };
 use toll_load::Body;
 
@@ -512,6 +512,10 @@ fn planned_variant(
     describes: String,
     data_plane: Result<DataPlane, String>,
 ) -> PlannedVariant {
+    let data_plane = data_plane.and_then(|plane| match plane.is_mesher() {
+        true => fits_mesher(services).map(|()| plane),
+        false => Ok(plane),
+    });
     let state = match data_plane {
         Err(reason) => VariantState::Skipped(reason),
         Ok(data_plane) => VariantState::Ready(Deployment {
@@ -607,15 +611,13 @@ fn data_plane(
             let (proxy, egress) = (SidecarProxy::Envoy, way_out(egress));
             (describes, Ok(DataPlane::Sidecar { proxy, mtls, egress }))
         }
-        Some(study::Sidecar::Mesher { binary }) => {
-            let reason = match binary.path() {
-                Err(variable) => format!("{variable} is not set"),
-                Ok(path) => format!(
-                    "toll has no adapter for {} yet: no Mesher could be had to try one against",
-                    path.display()
-                ),
+        Some(study::Sidecar::Mesher { binary, .. }) => {
+            let plane = match (binary.path(), choices.in_cluster) {
+                (Err(variable), _) => Err(format!("{variable} is not set")),
+                (Ok(_), true) => Err("toll starts Mesher on one machine, not in a cluster".into()),
+                (Ok(binary), false) => Ok(DataPlane::Mesher { binary: binary.into() }),
             };
-            (format!("a Mesher sidecar beside {}", each_of(app)), Err(reason))
+            (format!("a Mesher sidecar beside {}, plaintext", each_of(app)), plane)
         }
     }
 }

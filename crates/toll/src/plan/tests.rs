@@ -82,11 +82,12 @@ fn a_variant_whose_part_is_missing_is_skipped_with_its_reason() {
 }
 
 #[test]
-fn a_mesher_that_is_there_is_skipped_too_because_no_adapter_was_ever_tried() {
+fn a_mesher_that_is_there_stands_beside_each_service() {
     let plan = plan(&mesher(&with_all_parts), &choices());
-    let VariantState::Skipped(reason) = &plan.variants[2].state else { panic!("{plan:?}") };
-    assert!(reason.contains("no adapter for /opt/part"), "{reason}");
-    assert_eq!(measured(&plan), ["istio", "original", "original (again)"]);
+    let VariantState::Ready(deployment) = &plan.variants[2].state else { panic!("{plan:?}") };
+    let binary = "/opt/part".into();
+    assert_eq!(deployment.data_plane, toll_lab::DataPlane::Mesher { binary });
+    assert_eq!(measured(&plan), ["istio", "mesher", "original", "original (again)"]);
 }
 
 #[test]

@@ -270,6 +270,12 @@ pub(super) enum Problem {
     #[error("`{one}` and `{other}` are outside of the mesh under one name, `{host}`")]
     #[diagnostic(help("give each a name of its own: the way out is found by it"))]
     SameHost { host: String, one: String, other: String },
+    #[error("Mesher has no mTLS: its traffic is plaintext on every hop")]
+    #[diagnostic(help("remove `mtls`, or choose `proxy: envoy`"))]
+    MtlsOfMesher,
+    #[error("Mesher lets no traffic out of a mesh")]
+    #[diagnostic(help("remove `egress`, or choose `sidecar: {{proxy: envoy}}`"))]
+    EgressOfMesher,
     #[error("traffic leaves a mesh of sidecars by an `egress`, and the variant has no `sidecar`")]
     #[diagnostic(help("remove `egress`, or add `sidecar: {{proxy: envoy, mtls: strict}}`"))]
     EgressOfNoSidecar,

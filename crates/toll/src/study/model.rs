@@ -386,8 +386,12 @@ pub enum Sidecar {
     },
     /// Apache ServiceComb Mesher, an explicit HTTP proxy.
     Mesher {
-        /// The program. No package registry has it: the variant is skipped until an adapter could be tried.
+        /// The program. No package registry has it: without one the variant is skipped.
+        #[schemars(extend("examples" = ["${MESHER_BIN}"]))]
         binary: Binary,
+        /// Refused: Mesher has no mTLS.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mtls: Option<Mtls>,
     },
 }
 

@@ -254,6 +254,7 @@ shown_as! {
     a_number_without_unit_is_no_duration: "slice: 400ms" => "slice: 400";
     a_key_that_is_left_empty_is_shown: "settle: {slice: 250ms, max: 3s}" => "settle:";
     a_number_that_should_be_quoted_is_shown_quoted: "source: a paper" => "source: 2019";
+    mtls_of_mesher_is_refused_with_the_reason: "proxy: mesher, " => "proxy: mesher, mtls: strict, ";
     a_misspelt_word_is_answered_with_the_nearest_one: "mtls: strict" => "mtls: strikt";
     an_unknown_proxy_is_answered_with_the_known_ones: "proxy: envoy" => "proxy: nginx";
     an_unreadable_duration_is_shown_with_examples: "slice: 400ms" => "slice: half a minute";
@@ -850,7 +851,7 @@ fn an_empty_variable_is_as_good_as_none() {
 
 fn binary_of(study: &Study) -> &Binary {
     match &study.variants["mesher"].sidecar {
-        Some(Sidecar::Mesher { binary }) => binary,
+        Some(Sidecar::Mesher { binary, .. }) => binary,
         other => panic!("not Mesher: {other:?}"),
     }
 }

@@ -50,7 +50,10 @@ impl Mesh {
             DataPlane::Ambient(_) => has(istio::CONTROL_PLANE).then_some(Self::IstioAmbient),
             DataPlane::Sidecar { .. } if has(istio::CONTROL_PLANE) => Some(Self::Istio),
             DataPlane::Sidecar { .. } if has(linkerd::CONTROL_PLANE) => Some(Self::Linkerd),
-            DataPlane::Sidecar { .. } | DataPlane::Bare | DataPlane::Agent(_) => None,
+            DataPlane::Sidecar { .. }
+            | DataPlane::Bare
+            | DataPlane::Agent(_)
+            | DataPlane::Mesher { .. } => None,
         }
     }
 

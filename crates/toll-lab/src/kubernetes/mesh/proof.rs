@@ -146,7 +146,7 @@ fn plaintext_claims(seen: &Window<'_>, outsider: &Outsider) -> Vec<Claim> {
     let mtls = match &seen.deployment.data_plane {
         DataPlane::Sidecar { mtls, .. } => *mtls,
         DataPlane::Ambient(ambient) => ambient.mtls,
-        DataPlane::Bare | DataPlane::Agent(_) => return Vec::new(),
+        DataPlane::Bare | DataPlane::Agent(_) | DataPlane::Mesher { .. } => return Vec::new(),
     };
     let behind =
         |service: &&Service| service.takes_sidecar() && service.name != seen.deployment.entry;

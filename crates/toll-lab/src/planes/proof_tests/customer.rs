@@ -97,7 +97,7 @@ impl Graph {
         };
         match deployment.data_plane {
             DataPlane::Bare | DataPlane::Agent(_) => prove_none(&window, &self.topology),
-            DataPlane::Sidecar { .. } | DataPlane::Ambient(_) => {
+            DataPlane::Sidecar { .. } | DataPlane::Mesher { .. } | DataPlane::Ambient(_) => {
                 prove_sidecars(&window, &self.topology, &plaintext_to(&self.plaintext))
             }
         }

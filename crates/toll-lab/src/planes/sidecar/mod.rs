@@ -5,6 +5,7 @@ mod claims;
 mod crossing;
 mod databases;
 mod envoy;
+pub mod mesher;
 pub(super) mod proof;
 
 use envoy::Sidecar;

@@ -56,7 +56,7 @@ impl<'a> Gateway<'a> {
         }
         let identities = IdentityFiles::new(at.dir);
         let upstream = match &at.deployment.data_plane {
-            DataPlane::Bare | DataPlane::Agent(_) => Upstream::Plaintext,
+            DataPlane::Bare | DataPlane::Agent(_) | DataPlane::Mesher { .. } => Upstream::Plaintext,
             // Its node's ztunnel carries what it sends.
             DataPlane::Ambient(Ambient {
                 proxy: NodeProxy::Ztunnel { .. } | NodeProxy::Installed,

@@ -35,6 +35,7 @@ pub(super) fn check(study: &Study) -> Vec<Violation> {
         if let Some(agent) = &variant.java_agent {
             found.extend(unknown_tracers(study, agent.spans(), &at.child("java_agent")));
         }
+        found.extend(of_mesher(variant, &at));
     }
     found
 }
@@ -44,6 +45,16 @@ const EGRESS: &str = "egress";
 
 fn has_egress_gateway(variant: &Variant) -> bool {
     matches!(variant.egress, Some(Egress::Gateway(_)))
+}
+
+/// What Mesher does not have.
+fn of_mesher(variant: &Variant, at: &Pointer) -> Vec<Violation> {
+    let Some(Sidecar::Mesher { mtls, .. }) = &variant.sidecar else { return Vec::new() };
+    let at_mtls = at.child("sidecar").child("mtls");
+    let mtls = mtls.map(|_| at_key(Problem::MtlsOfMesher, at_mtls));
+    let egress =
+        variant.egress.as_ref().map(|_| at_key(Problem::EgressOfMesher, at.child("egress")));
+    mtls.into_iter().chain(egress).collect()
 }
 
 /// A way out of no mesh, or to nowhere, and names that are none.

@@ -97,7 +97,7 @@ impl Graph {
         };
         match deployment.data_plane {
             DataPlane::Bare | DataPlane::Agent(_) => prove_none(&window, &as_seen(&self.topology)),
-            DataPlane::Sidecar { .. } | DataPlane::Ambient(_) => {
+            DataPlane::Sidecar { .. } | DataPlane::Mesher { .. } | DataPlane::Ambient(_) => {
                 let plaintext = self.plaintext();
                 prove_sidecars(
                     &window,
