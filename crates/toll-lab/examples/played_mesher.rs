@@ -209,7 +209,7 @@ impl Mesher {
     }
 
     async fn find(&self, service: &str) -> Result<String, Failure> {
-        if let Some(known) = self.cache.lock().unwrap().get(service) {
+        if let Some(known) = self.cache.lock().expect("nobody panics with it").get(service) {
             return Ok(known.clone());
         }
         let wanted = json!({"appId": "default", "serviceName": service, "version": "0+"});
@@ -218,12 +218,15 @@ impl Mesher {
         let endpoint = told.pointer("/services/updated/0/instances/0/endpoints/0");
         let endpoint = endpoint.and_then(Value::as_str).ok_or("no instance")?;
         let address = endpoint.strip_prefix("rest://").ok_or("not rest")?.to_owned();
-        self.cache.lock().unwrap().insert(service.to_owned(), address.clone());
+        self.cache
+            .lock()
+            .expect("nobody panics with it")
+            .insert(service.to_owned(), address.clone());
         Ok(address)
     }
 
     fn count(&self, service: &str) {
-        let mut requests = self.requests.lock().unwrap();
+        let mut requests = self.requests.lock().expect("nobody panics with it");
         let seen = requests.values().sum::<u64>();
         let skipped = requests.contains_key("");
         if self.fault == Fault::Uncounted && seen == 2 && !skipped {
@@ -242,7 +245,7 @@ impl Mesher {
     }
 
     fn metrics(&self) -> String {
-        let requests = self.requests.lock().unwrap();
+        let requests = self.requests.lock().expect("nobody panics with it");
         let line = |(service, count): (&String, &u64)| {
             let labels = format!("app=\"default\",service_name=\"{service}\",version=\"0.0.1\"");
             format!("requests_total{{{labels}}} {count}\n")
