@@ -38,7 +38,7 @@ fn plan(swept: bool) -> Value {
         mtls: Mtls::Strict,
     };
     json!({
-        "version": 2, "study": "made-up", "question": "?", "baseline": "bare", "seed": 1,
+        "version": 3, "study": "made-up", "question": "?", "baseline": "bare", "seed": 1,
         "profile": "default", "headline": ["memory"], "bound": 0.05, "idle_s": 0.0, "cycles": 1,
         "extent": {"rounds": ROUNDS, "for_s": null, "width": null, "least_rounds": 8},
         "guard_s": 0.1, "side_by_side": true,
