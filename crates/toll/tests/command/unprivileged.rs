@@ -74,7 +74,7 @@ fn a_user_without_privilege_measures_on_loopback_and_the_report_says_what_that_l
 
     let report = report(&run);
     let facts = report["facts"].as_array().unwrap();
-    let isolation = serde_json::json!({"labelled": ["isolation", "loopback"]});
+    let isolation = serde_json::json!({"labelled": {"label": "isolation", "value": "loopback"}});
     assert!(facts.contains(&isolation), "{facts:#?}");
     let warnings = report["caveats"].to_string();
     let page = fs::read_to_string(run.join("report.md")).unwrap().to_lowercase();
