@@ -207,17 +207,16 @@ impl Output {
 mod tests {
     use super::*;
 
-    fn engine_of(script: &str) -> Load {
+    /// The folder is there as long as the engine may be started from it.
+    fn engine_of(script: &str) -> (tempfile::TempDir, Load) {
         // A shell in the engine's place, which ignores its first argument.
-        let path = std::env::temp_dir().join(format!(
-            "toll-load-pod-{}-{}",
-            std::process::id(),
-            script.len()
-        ));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("engine");
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&path, mode).unwrap();
-        Load::new(path.display().to_string())
+        let load = Load::new(path.display().to_string());
+        (folder, load)
     }
 
     fn put(load: &Load, number: usize, plan: &str) -> StatusCode {
@@ -234,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_plan_that_is_sent_again_is_carried_out_once_and_lines_are_kept_until_asked_for() {
-        let load = engine_of("while read line; do echo \"did $line\"; done");
+        let (_folder, load) = engine_of("while read line; do echo \"did $line\"; done");
         assert_eq!(put(&load, 1, "one"), StatusCode::NO_CONTENT);
         assert_eq!(put(&load, 1, "one"), StatusCode::NO_CONTENT);
         assert_eq!(put(&load, 2, "two"), StatusCode::NO_CONTENT);
@@ -250,7 +249,7 @@ mod tests {
 
     #[test]
     fn an_engine_that_breaks_says_so_with_its_last_words() {
-        let load = engine_of("echo oh no >&2; exit 3");
+        let (_folder, load) = engine_of("echo oh no >&2; exit 3");
         put(&load, 1, "one");
         let ended = get(&load, 0).ended.unwrap();
         assert!(!ended.success);
