@@ -212,9 +212,13 @@ mod tests {
         // A shell in the engine's place, which ignores its first argument.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("engine");
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&path, mode).unwrap();
+        // Written by another process: one that a test beside this one forks meanwhile would have the file open for
+        // writing, and then nobody may run it (ETXTBSY).
+        let text = format!("#!/bin/sh\n{script}\n");
+        let write = "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\"";
+        let mut written = std::process::Command::new("sh");
+        written.arg("-c").arg(write).arg(&path).arg(text);
+        assert!(written.status().unwrap().success());
         let load = Load::new(path.display().to_string());
         (folder, load)
     }
